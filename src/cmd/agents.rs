@@ -18,11 +18,11 @@ use crate::engine::redactor_here;
 use crate::io::output::print;
 use crate::io::tty::columns;
 use crate::json::to_line;
+use crate::process::namespaces::obstacle;
 use crate::process::sandbox::kernel;
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::protocol::request::Options;
 use crate::protocol::sandbox::Kernel;
-use crate::protocol::words::GitState;
 use crate::system::SHORTFALL;
 use crate::terminal::{Ink, Look};
 use serde_json::{Value, json};
@@ -156,32 +156,46 @@ fn check(agents: &[&Agent], layers: &Layers, typed: &AgentsArgs) -> (String, boo
     (between_words(&parts.join("\n"), if live { columns() } else { usize::MAX }), available)
 }
 
-/// The parts of a sandbox that this system keeps.
+/// The parts of a sandbox that this system keeps, and the changes for the others.
 fn sandbox() -> Value {
-    match kernel() {
-        Ok(Kernel { abi, signals, sockets }) => {
-            json!({"abi": abi, "signals": signals, "sockets": sockets, "git": GitState::Checked, "problem": null})
-        }
-        Err(why) => json!({"abi": null, "signals": null, "sockets": null, "git": null, "problem": why}),
+    let kernel = kernel();
+    let remedy = Some(remedies(&kernel).join("; ")).filter(|remedy| !remedy.is_empty());
+    match kernel {
+        Ok(kernel) => json!({"abi": kernel.abi, "signals": kernel.signals, "sockets": kernel.sockets,
+            "git": kernel.git(), "problem": null, "remedy": remedy}),
+        Err(why) => json!({"abi": null, "signals": null, "sockets": null, "git": null, "problem": why, "remedy": remedy}),
     }
 }
 
+/// The changes of this system after which it would keep all parts of a sandbox.
+fn remedies(kernel: &Result<Kernel, String>) -> Vec<String> {
+    match kernel {
+        Ok(kernel) => [
+            (kernel.signals, "for signals, Linux 6.12 is needed"),
+            (kernel.sockets, "for Unix sockets, Linux 7.1 is needed"),
+            (kernel.files, obstacle()),
+        ]
+        .into_iter()
+        .filter_map(|(kept, remedy)| (!kept).then(|| remedy.to_owned()))
+        .collect(),
+        Err(_) => vec![NO_LANDLOCK.into()],
+    }
+}
+
+/// The changes of a system without Landlock.
+const NO_LANDLOCK: &str = "it needs Linux 6.2 or later, built with CONFIG_SECURITY_LANDLOCK, with landlock among the names \
+                           in /sys/kernel/security/lsm, and in a container a seccomp profile that permits Landlock";
+
 fn sandbox_line() -> String {
-    match kernel() {
-        Ok(Kernel { abi, signals, sockets }) => {
-            let kept = [(true, "files"), (signals, "signals"), (sockets, "Unix sockets")];
-            let of = |wanted: bool| {
-                let names = kept.iter().filter(|(kept, _)| *kept == wanted).map(|(_, name)| *name);
-                names.collect::<Vec<_>>().join(", ")
-            };
-            let missing = match (signals, sockets) {
-                (true, true) => String::new(),
-                (false, _) => format!("; for {}, Linux 6.12 and 7.1 are needed", of(false)),
-                (true, false) => format!("; for {}, Linux 7.1 is needed", of(false)),
-            };
-            format!("Sandbox: --sandbox keeps {} (Landlock {abi}){missing}. The network is not restricted.\n", of(true))
+    let kernel = kernel();
+    let remedies = remedies(&kernel).iter().map(|remedy| format!("; {remedy}")).collect::<String>();
+    match kernel {
+        Ok(Kernel { abi, signals, sockets, files }) => {
+            let all = [(true, "files"), (signals, "signals"), (sockets, "Unix sockets"), (files, "git's hooks")];
+            let kept = all.iter().filter(|(kept, _)| *kept).map(|(_, name)| *name).collect::<Vec<_>>().join(", ");
+            format!("Sandbox: --sandbox keeps {kept} (Landlock {abi}){remedies}. The network is not restricted.\n")
         }
-        Err(why) => format!("Sandbox: not available, because {why}.\n"),
+        Err(why) => format!("Sandbox: not available, because {why}{remedies}.\n"),
     }
 }
 

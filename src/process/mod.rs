@@ -16,7 +16,7 @@ pub mod git;
 pub(crate) mod guard;
 pub(crate) mod handover;
 pub(crate) mod mcp_server;
-mod namespaces;
+pub(crate) mod namespaces;
 mod new_session;
 pub mod own_executable;
 pub(crate) mod own_rules;
@@ -38,7 +38,7 @@ pub fn run_helper(args: &[OsString]) -> Option<i32> {
     let (first, rest) = args.split_first()?;
     match first.to_str()? {
         guard::GUARD_ARGUMENT => Some(guard::run_guard(std::io::stdin())),
-        namespaces::ARGUMENT => Some(namespaces::attempt()),
+        namespaces::ARGUMENT => Some(namespaces::attempt(rest)),
         new_session::LAUNCH_ARGUMENT => Some(new_session::run(rest.iter().cloned())),
         _ => None,
     }

@@ -1,25 +1,66 @@
-//! Whether programs can make namespaces here, in which some agents put their commands. Only an attempt shows it, in a process
-//! with one thread: this program with a hidden argument.
+//! Whether programs can make namespaces here, in which some agents put their commands and a sandbox its files. Only an
+//! attempt shows it, in a process with one thread: this program with a hidden argument.
 
 use super::own_executable;
-use crate::system::enter_namespaces;
+use crate::system::{Access, Grants, enter_namespaces, protect};
+use std::ffi::OsString;
+use std::fs;
 use std::process::{Command, Stdio};
 
 /// The hidden first argument of the attempt.
 pub(super) const ARGUMENT: &str = "__namespaces";
 
+/// The second argument of an attempt to keep a file unchanged.
+const FIXED: &str = "fixed";
+
 /// The exit code of a failed attempt.
 const FORBIDDEN: i32 = 1;
 
-/// Makes the attempt. Returns the exit code.
-pub(super) fn attempt() -> i32 {
-    enter_namespaces().map_or(FORBIDDEN, |()| 0)
+/// Makes the attempt. `args`: [`FIXED`] or nothing. Returns the exit code.
+pub(super) fn attempt(args: &[OsString]) -> i32 {
+    let mut grants = Grants::default();
+    grants.add(Access::Fixed, "/");
+    let attempt = if args.is_empty() { enter_namespaces() } else { protect(&grants) };
+    attempt.map_or(FORBIDDEN, |()| 0)
 }
 
 /// Whether the system forbids namespaces. False if the attempt itself cannot be made.
 pub(super) fn are_forbidden() -> bool {
-    let Some(program) = own_executable::program() else { return false };
-    let mut attempt = Command::new(program);
-    attempt.arg(ARGUMENT).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    attempt.status().is_ok_and(|status| status.code() == Some(FORBIDDEN))
+    code(&[]) == Some(FORBIDDEN)
+}
+
+/// Whether files can be kept unchanged for one process and all that it starts.
+pub(super) fn can_fix_files() -> bool {
+    code(&[FIXED]) == Some(0)
+}
+
+/// The exit code of an attempt. `None`: it cannot be made.
+fn code(args: &[&str]) -> Option<i32> {
+    let mut attempt = Command::new(own_executable::program()?);
+    // Others of the user can read its memory for a moment.
+    attempt.env_clear();
+    attempt.arg(ARGUMENT).args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    attempt.status().ok()?.code()
+}
+
+/// Settings of the kernel that forbid namespaces to ordinary users: the value that does, and the change.
+const SETTINGS: [(&str, &str, &str); 3] = [
+    ("/proc/sys/user/max_user_namespaces", "0", "for git's hooks, the sysctl user.max_user_namespaces must be above 0"),
+    (
+        "/proc/sys/kernel/unprivileged_userns_clone",
+        "0",
+        "for git's hooks, the sysctl kernel.unprivileged_userns_clone must be 1",
+    ),
+    (
+        "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+        "1",
+        "for git's hooks, the sysctl kernel.apparmor_restrict_unprivileged_userns must be 0",
+    ),
+];
+
+/// The change after which files could be kept unchanged, as a clause.
+pub(crate) fn obstacle() -> &'static str {
+    let is_set = |file: &str, value: &str| fs::read_to_string(file).is_ok_and(|text| text.trim() == value);
+    let setting = SETTINGS.iter().find(|(file, value, _)| is_set(file, value)).map(|(_, _, change)| *change);
+    setting.unwrap_or("for git's hooks, user namespaces and mounts in them must be permitted, in a container by its profiles")
 }

@@ -7,7 +7,7 @@
 
 use super::own_executable;
 use crate::io::files::open_regular;
-use crate::system::{ControlGroup, Grants, is_executable, restrict};
+use crate::system::{ControlGroup, Grants, is_executable, protect, restrict};
 use rustix::cmsg_space;
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::net::{
@@ -129,7 +129,13 @@ fn become_program(mut status: &UnixStream, args: impl IntoIterator<Item = OsStri
         let read = status.read_to_end(&mut grants).map_err(|why| why.to_string());
         let grants = read.and_then(|_| Grants::decode(&grants).ok_or_else(|| "the grants are not complete".into()));
         // The parent ends its list of grants only when it is complete, so that a shorter one never counts.
-        if let Err(why) = grants.and_then(|grants| restrict(&grants)) {
+        let confine = |grants: Grants| {
+            if grants.protects() {
+                protect(&grants).map_err(|why| format!("files cannot be kept unchanged ({why})"))?;
+            }
+            restrict(&grants)
+        };
+        if let Err(why) = grants.and_then(confine) {
             return io::Error::other(NotRestricted(why));
         }
     }

@@ -70,6 +70,15 @@ pub struct Kernel {
     pub signals: bool,
     /// Whether Unix sockets outside the grants are out of reach.
     pub sockets: bool,
+    /// Whether files can be kept unchanged where the agent may change the folder around them.
+    pub files: bool,
+}
+
+impl Kernel {
+    /// The protection of git's hooks and settings where the agent may change the folder around them.
+    pub(crate) fn git(self) -> GitState {
+        if self.files { GitState::Protected } else { GitState::Checked }
+    }
 }
 
 objects! {
@@ -142,7 +151,10 @@ impl Sandbox {
             abi: kernel.map(|kernel| kernel.abi),
             signals: kernel.map(|kernel| kernel.signals),
             sockets: kernel.map(|kernel| kernel.sockets),
-            git: kernel.map(|_| GitState::Checked),
+            git: kernel.map(|kernel| match mode {
+                SandboxMode::ReadOnly => GitState::Protected,
+                SandboxMode::Off | SandboxMode::Workspace => kernel.git(),
+            }),
             write: self.write.clone(),
             read: self.read.clone(),
             secrets: self.secrets,

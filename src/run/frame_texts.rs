@@ -136,8 +136,16 @@ fn fitting(title: Cow<'_, str>) -> Cow<'_, str> {
 /// Whether the output of a tool says, near its end, that access was denied.
 pub(super) fn says_denied(output: &Text) -> bool {
     let output = output.unredacted();
-    const DENIED: [&str; 5] =
-        ["Permission denied", "permission denied", "Operation not permitted", "operation not permitted", "EACCES"];
+    const DENIED: [&str; 8] = [
+        "Permission denied",
+        "permission denied",
+        "Operation not permitted",
+        "operation not permitted",
+        "EACCES",
+        "Read-only file system",
+        "read-only file system",
+        "EROFS",
+    ];
     let start = output.len().saturating_sub(DENIAL_BYTES);
     let end = (start..=output.len()).find_map(|at| output.get(at..)).unwrap_or_default();
     DENIED.iter().any(|words| end.contains(words))

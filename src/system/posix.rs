@@ -238,8 +238,13 @@ pub(crate) const SANDBOX_LINKS: &[&str] = &[];
 pub(crate) const SANDBOX_DEVICES: &[&str] = &[];
 
 /// The sandboxes of agents need no namespaces here.
-pub(crate) fn enter_namespaces() -> rustix::io::Result<()> {
+pub(crate) fn enter_namespaces() -> io::Result<()> {
     Ok(())
+}
+
+/// Error: this form has no namespaces.
+pub(crate) fn protect(_grants: &Grants) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// Error: nothing that this form uses restricts a process.

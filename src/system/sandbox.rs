@@ -2,9 +2,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-#[cfg(test)]
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The use of a path and of everything below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,15 +17,21 @@ pub(crate) enum Access {
     Device,
     /// Connects to a socket.
     Connect,
+    /// Cannot be renamed or removed, whatever its folder permits.
+    Pinned,
+    /// Cannot be changed at all, whatever its folder permits.
+    Fixed,
 }
 
 impl Access {
-    const ALL: [(Access, u8); 5] = [
+    const ALL: [(Access, u8); 7] = [
         (Access::List, b'l'),
         (Access::Read, b'r'),
         (Access::Write, b'w'),
         (Access::Device, b'd'),
         (Access::Connect, b'c'),
+        (Access::Pinned, b'p'),
+        (Access::Fixed, b'f'),
     ];
 }
 
@@ -40,7 +44,11 @@ impl Grants {
         self.0.push((access, path.into()));
     }
 
-    #[cfg(test)]
+    /// Whether some files are kept unchanged where the folder around them can be changed.
+    pub(crate) fn protects(&self) -> bool {
+        self.0.iter().any(|(access, _)| matches!(access, Access::Pinned | Access::Fixed))
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Access, &Path)> {
         self.0.iter().map(|(access, path)| (*access, path.as_path()))
     }

@@ -48,7 +48,7 @@ pub(crate) fn kernel() -> Result<Kernel, String> {
         return Err("spektacular cannot find its own program file, which starts the agent in the sandbox".into());
     }
     let abi = sandbox_version()?;
-    Ok(Kernel { abi, signals: abi >= 6, sockets: abi >= 9 })
+    Ok(Kernel { abi, signals: abi >= 6, sockets: abi >= 9, files: super::namespaces::can_fix_files() })
 }
 
 type Variables<'a> = &'a dyn Fn(&str) -> Option<OsString>;
@@ -207,7 +207,39 @@ pub(super) fn grants(
             .for_each(|git| out.grants.add(Access::Read, git)),
     }
     sandbox.write.iter().filter_map(given).for_each(|path| out.grants.add(Access::Write, path));
+    if domain.kernel.files {
+        // git expects no more of this folder, and one that does not exist cannot be kept.
+        trusted::worked(settings).map(|folder| folder.join(".git")).filter(|git| git.is_dir()).for_each(|git| {
+            let _ = DirBuilder::new().create(git.join("hooks"));
+        });
+        fix(&mut out.grants, &trusted::fixed(settings, domain));
+    }
     out.grants
+}
+
+/// Keeps these places unchanged where a grant would let the agent change them, and the folders between from being renamed.
+/// A place that is a link is left out.
+fn fix(grants: &mut Grants, places: &[PathBuf]) {
+    let writes = grants.iter().filter(|(access, _)| *access == Access::Write);
+    let writes: BTreeSet<PathBuf> = writes.filter_map(|(_, path)| path.canonicalize().ok()).collect();
+    let mut kept = BTreeMap::new();
+    for place in places {
+        if place.is_symlink() {
+            continue;
+        }
+        let Ok(real) = place.canonicalize() else { continue };
+        // The agent needs what lies there.
+        if writes.iter().any(|write| write.starts_with(&real)) {
+            continue;
+        }
+        if let Some(root) = real.ancestors().filter(|path| writes.contains(*path)).last() {
+            let between = real.ancestors().skip(1).take_while(|path| *path != root);
+            between.for_each(|path| _ = kept.entry(path.to_owned()).or_insert(Access::Pinned));
+            kept.insert(real, Access::Fixed);
+        }
+    }
+    // A folder comes before what lies in it.
+    kept.into_iter().for_each(|(path, access)| grants.add(access, path));
 }
 
 /// The program that runs a script, found on this PATH as `env` finds it. `None`: the file is not a script, or PATH lacks it.

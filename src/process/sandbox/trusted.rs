@@ -1,8 +1,9 @@
-//! The files that a person trusts although the agent can change them: hooks and settings, which run commands when git, an
-//! agent or spektacular is used there later. A grant cannot leave them out, so the run compares them.
+//! The files that a person trusts although the agent may change their folder: hooks and settings, which run commands when
+//! git, an agent or spektacular is used there later. A grant cannot leave them out. Where the system can keep them unchanged,
+//! it does. The run compares them in any case, because a file that does not exist yet cannot be kept.
 
 use crate::agent::native::IN_PROJECT;
-use crate::io::files::open_regular;
+use crate::io::files::{open_regular, read_regular};
 use crate::protocol::sandbox::Domain;
 use crate::protocol::words::SandboxMode;
 use std::collections::BTreeMap;
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 use super::given;
 use crate::protocol::request::Settings;
 
-/// Such files and folders below a folder that the agent changes.
+/// Such files and folders below a folder that the agent changes, beside those of agents.
 const BELOW: &[&str] = &[
     ".git/config",
     ".git/config.worktree",
@@ -25,10 +26,11 @@ const BELOW: &[&str] = &[
     ".git/commondir",
     ".spektacular/config.json",
     ".spektacular/prompts",
-    ".mcp.json",
-    ".vscode/tasks.json",
-    ".envrc",
 ];
+
+/// Those that are compared alone, because work on a project may change them. With a file HEAD, a folder can become a
+/// repository with hooks and settings.
+const COMPARED: &[&str] = &[".mcp.json", ".vscode/tasks.json", ".envrc", "HEAD"];
 
 /// Such files in git's folder of a linked worktree.
 const OF_WORKTREE: &[&str] = &["commondir", "gitdir", "config.worktree"];
@@ -55,7 +57,7 @@ impl Trusted {
     pub(crate) fn before(settings: &Settings) -> Option<Trusted> {
         let domain = settings.sandbox.domain()?;
         let mut trusted = Trusted {
-            roots: roots(settings, domain),
+            roots: all(settings, domain),
             cwd: settings.cwd.clone(),
             found: BTreeMap::new(),
             hashes: RandomState::new(),
@@ -113,23 +115,45 @@ impl Trusted {
     }
 }
 
-fn roots(settings: &Settings, domain: &Domain) -> Vec<PathBuf> {
-    let mut roots = domain.settings.clone();
-    if settings.sandbox.mode == SandboxMode::Workspace {
-        let others = settings.add_dirs.iter().chain(&settings.sandbox.write);
-        let others = others.filter_map(|path| given(path, &settings.cwd, None));
-        for folder in std::iter::once(settings.cwd.clone()).chain(others) {
-            let git = folder.join(".git");
-            // In a worktree, `.git` is a file, which leads to git's folder.
-            if !git.is_dir() {
-                roots.push(git);
-            }
-            roots.extend(BELOW.iter().chain(IN_PROJECT).map(|name| folder.join(name)));
+/// All such places.
+fn all(settings: &Settings, domain: &Domain) -> Vec<PathBuf> {
+    let compared = worked(settings).flat_map(|folder| COMPARED.iter().map(move |name| folder.join(name)));
+    let hooks = worked(settings).filter_map(|folder| own_hooks(&folder));
+    fixed(settings, domain).into_iter().chain(compared).chain(hooks).collect()
+}
+
+/// The places that the system keeps unchanged, where it can.
+pub(super) fn fixed(settings: &Settings, domain: &Domain) -> Vec<PathBuf> {
+    let mut places = domain.settings.clone();
+    for folder in worked(settings) {
+        let git = folder.join(".git");
+        // In a worktree, `.git` is a file, which leads to git's folder.
+        if !git.is_dir() {
+            places.push(git);
         }
-        let worktree = super::worktree::WorktreePart::of(&settings.cwd);
-        roots.extend(worktree.iter().flat_map(|part| OF_WORKTREE.iter().map(|name| part.own.join(name))));
+        places.extend(BELOW.iter().chain(IN_PROJECT).map(|name| folder.join(name)));
     }
-    roots
+    if settings.sandbox.mode == SandboxMode::Workspace {
+        let worktree = super::worktree::WorktreePart::of(&settings.cwd);
+        places.extend(worktree.iter().flat_map(|part| OF_WORKTREE.iter().map(|name| part.own.join(name))));
+    }
+    places
+}
+
+/// The folders that the agent may change.
+pub(super) fn worked(settings: &Settings) -> impl Iterator<Item = PathBuf> {
+    let others = settings.add_dirs.iter().chain(&settings.sandbox.write);
+    let others = others.filter_map(|path| given(path, &settings.cwd, None));
+    let all = std::iter::once(settings.cwd.clone()).chain(others);
+    all.filter(|_| settings.sandbox.mode == SandboxMode::Workspace)
+}
+
+/// The folder of hooks that a repository's own settings name.
+fn own_hooks(folder: &Path) -> Option<PathBuf> {
+    let config = read_regular(&folder.join(".git/config"), FILE_BYTES).ok()?;
+    let values = config.lines().filter_map(|line| line.split_once('='));
+    let mut named = values.filter(|(key, _)| key.trim().eq_ignore_ascii_case("hookspath"));
+    named.next_back().map(|(_, path)| folder.join(path.trim().trim_matches('"')))
 }
 
 #[cfg(test)]
@@ -153,7 +177,7 @@ mod tests {
         let options = Options { sandbox, ..Options::default() };
         let mut settings = options.resolve("x".into(), "a".into(), folder.path().into());
         assert!(Trusted::before(&settings).is_none());
-        let kernel = Kernel { abi: 3, signals: false, sockets: false };
+        let kernel = Kernel { abi: 3, signals: false, sockets: false, files: false };
         let none = Vec::new;
         let (reads, folders, files, made, settings_of) = (none(), none(), none(), none(), none());
         let domain = Domain { kernel, reads, folders, files, made, variables: Vec::new(), settings: settings_of };

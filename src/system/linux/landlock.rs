@@ -115,20 +115,24 @@ fn enforce(grants: &Grants) -> Result<RulesetStatus, Box<dyn Error>> {
         .create()?;
     for (access, path) in &grants.0 {
         // Without the path, there is nothing to reach there, and less is granted.
-        if let Ok(path) = PathFd::new(path) {
-            ruleset = ruleset.add_rule(PathBeneath::new(path, rights(*access)))?;
+        if let Some(rights) = rights(*access)
+            && let Ok(path) = PathFd::new(path)
+        {
+            ruleset = ruleset.add_rule(PathBeneath::new(path, rights))?;
         }
     }
     Ok(ruleset.restrict_self()?.ruleset)
 }
 
-fn rights(access: Access) -> BitFlags<AccessFs> {
+/// The rights that a grant gives. `None`: the kernel keeps it by other means.
+fn rights(access: Access) -> Option<BitFlags<AccessFs>> {
     let devices = AccessFs::MakeChar | AccessFs::MakeBlock;
-    match access {
+    Some(match access {
         Access::List => AccessFs::ReadDir.into(),
         Access::Read => AccessFs::from_read(ABI::V3),
         Access::Write => AccessFs::from_all(NEWEST) & !devices,
         Access::Device => AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev,
         Access::Connect => AccessFs::ResolveUnix.into(),
-    }
+        Access::Pinned | Access::Fixed => return None,
+    })
 }

@@ -118,19 +118,31 @@ fn no_attack_on_what_is_promised_works() {
 #[test]
 fn no_attack_of_an_ordinary_user_works() {
     let name = "attacks from a sandbox as an ordinary user";
-    let user = ["--reuid=65534", "--regid=65534", "--clear-groups"];
-    if !Command::new("setpriv").args(user).arg("true").status().is_ok_and(|status| status.success()) {
-        return not_checked(name, "setpriv cannot change the user here");
-    }
-    if !is_kept(name) {
+    if !ordinary_user(name) || !is_kept(name) {
         return;
     }
     for (column, mode) in ["workspace", "read-only"].into_iter().enumerate() {
-        let case = case(&attacks()).shell(&format!("exec setpriv {} \"$@\"", user.join(" ")));
-        let all = Command::new("chown").args(["-R", "65534:65534"]).arg(case.path("")).status().unwrap();
-        assert!(all.success());
-        holds(case, mode, column);
+        holds(as_ordinary(case(&attacks())), mode, column);
     }
+}
+
+/// The arguments of `setpriv` for an ordinary user.
+const ORDINARY: [&str; 3] = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+
+/// Whether a test can run as an ordinary user.
+fn ordinary_user(name: &str) -> bool {
+    let works = Command::new("setpriv").args(ORDINARY).arg("true").status().is_ok_and(|status| status.success());
+    if !works {
+        not_checked(name, "setpriv cannot change the user here");
+    }
+    works
+}
+
+/// The case of an ordinary user.
+fn as_ordinary(case: Case) -> Case {
+    let case = case.shell(&format!("exec setpriv {} \"$@\"", ORDINARY.join(" ")));
+    assert!(Command::new("chown").args(["-R", "65534:65534"]).arg(case.path("")).status().unwrap().success());
+    case
 }
 
 #[test]
@@ -147,9 +159,11 @@ fn run_started_shows_what_is_in_force() {
     let shown = &outcome.frames[0]["payload"]["config"]["sandbox"];
     let abi = shown["abi"].as_u64().unwrap();
     assert!(abi >= 3, "{shown}");
-    let wanted = json!({"mode": "workspace", "abi": abi, "signals": abi >= 6, "sockets": abi >= 9, "git": "checked",
+    let wanted = json!({"mode": "workspace", "abi": abi, "signals": abi >= 6, "sockets": abi >= 9, "git": shown["git"],
         "write": [cache], "read": ["~/plain"], "secrets": "hidden"});
     assert_eq!(*shown, wanted);
+    let checked = outcome.case().run(&["agents", "check", "--output", "json"]).json(0);
+    assert_eq!(checked["sandbox"]["git"], shown["git"]);
 }
 
 #[track_caller]
@@ -228,21 +242,102 @@ fn the_flags_widen_a_sandbox() {
     assert!(none.refused(2).contains("--sandbox-read needs --sandbox"), "{}", none.err);
 }
 
+/// Ways to plant a command that git, an agent or spektacular would run later. Each prints its name if it works.
+const PLANTS: &[(&str, &str)] = &[
+    ("hook", "echo evil > .git/hooks/pre-commit"),
+    ("setting", "echo '[core]' >> .git/config"),
+    ("setting by git", "git config core.fsmonitor evil"),
+    ("other hooks", "mv .git/hooks .git/old"),
+    ("other repository", "mv .git old"),
+    ("configuration", "echo x >> .spektacular/config.json"),
+    ("other folder of spektacular", "mv .spektacular old"),
+    ("prompt", "echo x > .spektacular/prompts/spec.md"),
+    ("settings of an agent", "rm .claude/settings.json"),
+    ("mount", "umount .git/hooks"),
+    ("writable mount", "mount -o remount,rw,bind .git/hooks"),
+];
+
+/// A case with an agent that plants, and then works and commits. Returns the names of the plants that work.
+#[track_caller]
+fn plant(case: impl Fn(&str) -> Case, is_protected: bool) -> Vec<String> {
+    let plants = PLANTS.iter().map(|(name, plant)| format!("if ( {plant} ) >/dev/null 2>&1; then echo '{name}'; fi"));
+    let work = "echo x > plain && git add plain && git -c user.name=t -c user.email=t@example.org commit -qm two && git gc -q && git checkout -qb other && \
+                echo x > .spektacular/new && echo worked";
+    let script = plants.chain([work.to_owned()]).collect::<Vec<_>>().join("\n");
+    let case = case(if is_protected { &script } else { "echo evil > .git/hooks/pre-commit; echo '[x]' >> .git/config" });
+    let payload = payload(&case, json!("workspace"));
+    let outcome = run(case, payload);
+    let git = if is_protected { "protected" } else { "checked" };
+    assert_eq!(outcome.frames[0]["payload"]["config"]["sandbox"]["git"], git);
+    let planted = outcome.warnings("protected_changed");
+    assert_eq!(planted.is_empty(), is_protected);
+    for text in planted.iter().map(|warning| warning.text("text")) {
+        assert!(text.contains("/work/.git/config") && text.contains("/work/.git/hooks/pre-commit"), "{text}");
+        assert!(planted.len() == 1 && !text.contains("plain"), "{text}");
+    }
+    outcome.completed()["text"].as_str().unwrap().lines().map(str::to_owned).collect()
+}
+
+/// A case in a repository with all that can be planted.
+fn repository(script: &str) -> Case {
+    let case = case(script).file("work/.spektacular/config.json", "{}").file("work/.spektacular/prompts/spec.md", "a");
+    case.file("work/.claude/settings.json", "{}").git()
+}
+
+/// Whether this system keeps files unchanged for an agent.
+fn is_protected(name: &str) -> bool {
+    let checked = case("").run(&["agents", "check", "--output", "json"]).json(0);
+    let works = checked["sandbox"]["git"] == "protected";
+    if !works {
+        not_checked(name, &format!("the system does not permit it: {}", checked["sandbox"]["remedy"]));
+    }
+    works
+}
+
+#[test]
+fn nothing_can_be_planted_where_the_system_keeps_files() {
+    if is_protected("files that an agent cannot change") {
+        assert_eq!(plant(repository, true), ["worked"]);
+    }
+}
+
+#[test]
+fn an_ordinary_user_keeps_files_too() {
+    if is_protected("files that an agent of an ordinary user cannot change") && ordinary_user("kept files") {
+        assert_eq!(plant(|script| as_ordinary(repository(script)), true), ["worked"]);
+    }
+}
+
 #[test]
 fn planted_hooks_and_settings_are_named() {
     if !is_kept("planted hooks") {
         return;
     }
-    let plant =
-        "mkdir -p .git/hooks && echo evil > .git/hooks/pre-commit && echo '[core]' >> .git/config && echo x > plain";
-    let case = case(plant).git();
+    // No user and mount namespaces.
+    let forbidden = "exec unshare --map-root-user sh -c 'echo 0 > /proc/sys/user/max_user_namespaces &&
+        exec setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin \"$@\"' sh \"$@\"";
+    if !Command::new("unshare").args(["--map-root-user", "true"]).status().is_ok_and(|status| status.success()) {
+        return not_checked("planted hooks", "unshare does not work here");
+    }
+    assert!(plant(|script| repository(script).shell(forbidden), false).is_empty());
+}
+
+#[test]
+fn what_cannot_be_kept_is_named() {
+    if !is_kept("planted files that are new") {
+        return;
+    }
+    let script = "echo ../evil > .git/commondir; echo x > .envrc; echo x > HEAD; mkdir .spektacular; \
+                  echo '{}' > .spektacular/config.json; echo evil > .husky/pre-commit; rm .git/commondir.x; true";
+    let case = case(script).git().file("work/.husky/pre-commit", "true");
+    assert!(case.command("/usr/bin/git").args(["config", "core.hooksPath", ".husky"]).status().unwrap().success());
     let payload = payload(&case, json!("workspace"));
     let outcome = run(case, payload);
-    outcome.completed();
     let warnings = outcome.warnings("protected_changed");
     let text = warnings[0].text("text");
-    assert!(text.contains("/work/.git/config") && text.contains("/work/.git/hooks/pre-commit"), "{text}");
-    assert!(warnings.len() == 1 && !text.contains("plain"), "{text}");
+    for name in [".git/commondir", ".envrc", "HEAD", ".spektacular/config.json", ".husky/pre-commit"] {
+        assert!(text.contains(&format!("/work/{name}")), "{name}: {text}");
+    }
 }
 
 #[test]
