@@ -18,12 +18,11 @@ use crate::engine::redactor_here;
 use crate::io::output::print;
 use crate::io::tty::columns;
 use crate::json::to_line;
-use crate::process::namespaces::obstacle;
 use crate::process::sandbox::kernel;
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::protocol::request::Options;
 use crate::protocol::sandbox::Kernel;
-use crate::system::SHORTFALL;
+use crate::system::{SHORTFALL, obstacle};
 use crate::terminal::{Ink, Look};
 use serde_json::{Value, json};
 use std::ffi::OsString;
@@ -163,7 +162,9 @@ fn sandbox() -> Value {
     match kernel {
         Ok(kernel) => json!({"abi": kernel.abi, "signals": kernel.signals, "sockets": kernel.sockets,
             "git": kernel.git(), "problem": null, "remedy": remedy}),
-        Err(why) => json!({"abi": null, "signals": null, "sockets": null, "git": null, "problem": why, "remedy": remedy}),
+        Err(why) => {
+            json!({"abi": null, "signals": null, "sockets": null, "git": null, "problem": why, "remedy": remedy})
+        }
     }
 }
 
@@ -176,7 +177,8 @@ fn remedies(kernel: &Result<Kernel, String>) -> Vec<String> {
             (kernel.files, obstacle()),
         ]
         .into_iter()
-        .filter_map(|(kept, remedy)| (!kept).then(|| remedy.to_owned()))
+        .filter(|(kept, _)| !kept)
+        .map(|(_, remedy)| remedy.to_owned())
         .collect(),
         Err(_) => vec![NO_LANDLOCK.into()],
     }

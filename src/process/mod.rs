@@ -16,7 +16,7 @@ pub mod git;
 pub(crate) mod guard;
 pub(crate) mod handover;
 pub(crate) mod mcp_server;
-pub(crate) mod namespaces;
+mod namespaces;
 mod new_session;
 pub mod own_executable;
 pub(crate) mod own_rules;

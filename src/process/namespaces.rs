@@ -4,7 +4,6 @@
 use super::own_executable;
 use crate::system::{Access, Grants, enter_namespaces, protect};
 use std::ffi::OsString;
-use std::fs;
 use std::process::{Command, Stdio};
 
 /// The hidden first argument of the attempt.
@@ -41,26 +40,4 @@ fn code(args: &[&str]) -> Option<i32> {
     attempt.env_clear();
     attempt.arg(ARGUMENT).args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     attempt.status().ok()?.code()
-}
-
-/// Settings of the kernel that forbid namespaces to ordinary users: the value that does, and the change.
-const SETTINGS: [(&str, &str, &str); 3] = [
-    ("/proc/sys/user/max_user_namespaces", "0", "for git's hooks, the sysctl user.max_user_namespaces must be above 0"),
-    (
-        "/proc/sys/kernel/unprivileged_userns_clone",
-        "0",
-        "for git's hooks, the sysctl kernel.unprivileged_userns_clone must be 1",
-    ),
-    (
-        "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
-        "1",
-        "for git's hooks, the sysctl kernel.apparmor_restrict_unprivileged_userns must be 0",
-    ),
-];
-
-/// The change after which files could be kept unchanged, as a clause.
-pub(crate) fn obstacle() -> &'static str {
-    let is_set = |file: &str, value: &str| fs::read_to_string(file).is_ok_and(|text| text.trim() == value);
-    let setting = SETTINGS.iter().find(|(file, value, _)| is_set(file, value)).map(|(_, _, change)| *change);
-    setting.unwrap_or("for git's hooks, user namespaces and mounts in them must be permitted, in a container by its profiles")
 }

@@ -242,6 +242,11 @@ pub(crate) fn enter_namespaces() -> io::Result<()> {
     Ok(())
 }
 
+/// The change after which files could be kept unchanged: the form does not know one.
+pub(crate) fn obstacle() -> &'static str {
+    "for git's hooks, Linux is needed"
+}
+
 /// Error: this form has no namespaces.
 pub(crate) fn protect(_grants: &Grants) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())

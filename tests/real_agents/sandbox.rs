@@ -1,44 +1,41 @@
-//! The sandbox: the attacks of an agent that may do everything.
-
-use std::fs;
+//! The sandbox: the attacks of an agent that may do everything, and the work that it must be able to do.
 
 use serde_json::json;
 
 use crate::agents::Agent;
 use crate::client::{permission, run};
 use crate::lab::Lab;
+use crate::support::attacks::{self, MODES, Tools};
 
-rows!(nothing_leaves_the_sandbox);
+rows!(no_attack_works no_attack_of_an_ordinary_user_works);
 
-/// Each line is an attack, which leaves a file if it works.
-const ATTACKS: &str = "\
-echo x > inside.txt
-echo x > $TMPDIR/file && touch temporary.txt
-(echo x > $HOME/escaped) && touch wrote.txt
-(echo '{}' >> $HOME/.claude/settings.json) && touch claude.txt
-(echo >> $HOME/.codex/config.toml) && touch codex.txt
-cat $HOME/.ssh/id_test > /dev/null && touch read.txt
-cat /proc/self/root$HOME/.ssh/id_test > /dev/null && touch root.txt
-ln $HOME/.ssh/id_test hard && touch linked.txt
-mv $HOME/.ssh/id_test stolen && touch moved.txt
-kill -0 1 && touch signalled.txt
-git status > /dev/null && touch git.txt
-echo evil > .git/hooks/pre-commit
-setsid sleep 300 > /dev/null 2>&1 &
-true
-";
+fn no_attack_works(agent: Agent) {
+    attack(agent, "");
+}
 
-fn nothing_leaves_the_sandbox(agent: Agent) {
-    let mut lab = Lab::new(agent, "attacks");
-    lab.case = lab.case.file("home/.ssh/id_test", "private").file("work/attacks.sh", ATTACKS);
-    let run = run(lab, json!({"sandbox": "workspace"}), permission("allow_once"));
-    run.completed("Tried it all.");
-    let case = run.outcome.case();
-    let made: Vec<String> = run.files().into_iter().filter(|name| name.ends_with(".txt")).collect();
-    assert_eq!(made, ["git.txt", "inside.txt", "old.txt", "temporary.txt"]);
-    assert!(!case.path("home/escaped").exists());
-    assert_eq!(fs::read_to_string(case.path("home/.ssh/id_test")).unwrap(), "private");
-    let changed = run.outcome.warnings("protected_changed");
-    assert!(changed[0].text("text").contains(".git/hooks/pre-commit"));
-    assert_eq!(case.survivors(), [""; 0]);
+/// In a user namespace of its own, the user has no privilege.
+fn no_attack_of_an_ordinary_user_works(agent: Agent) {
+    attack(agent, "unshare --map-user=1000 --map-group=1000");
+}
+
+/// Runs all attacks by a tool of the agent. The results of its tools reach the model.
+#[track_caller]
+fn attack(agent: Agent, user: &str) {
+    let tools = Tools::of_machine();
+    for mode in 0..MODES.len() {
+        let mut lab = Lab::new(agent, "attacks");
+        lab.case = attacks::prepare(lab.case);
+        let script = attacks::script(&lab.case, &tools);
+        let plant = "echo evil > .git/hooks/pre-commit\necho x > .spektacular/config.json\ntrue\n";
+        lab.case = lab.case.file("work/attacks.sh", &(script + plant)).file("work/.spektacular/config.json", "{}");
+        lab.case = attacks::inheriting(lab.case, user);
+        let run = run(lab, json!({"sandbox": attacks::sandbox(mode, &tools)}), permission("allow_once"));
+        run.completed("Tried it all.");
+        attacks::check(&run.outcome, (mode, &tools), &run.stub().tool_results().join("\n"), false);
+        assert_eq!(run.outcome.frames[0]["payload"]["config"]["sandbox"]["git"], "protected");
+        // Codex makes skills of its own in a new home.
+        let work = run.outcome.case().work().display().to_string();
+        let planted = run.outcome.warnings("protected_changed");
+        assert!(!planted.iter().any(|warning| warning.text("text").contains(&work)));
+    }
 }

@@ -3,6 +3,7 @@
 //! limit.
 
 pub(crate) mod agent;
+pub(crate) mod attacks;
 pub(crate) mod case;
 pub(crate) mod check;
 pub(crate) mod io;

@@ -1,67 +1,18 @@
 //! The limits that the kernel sets to an agent, as attacks: on a command and on an agent that never asks, as the suite's user
 //! and as an ordinary one.
 
+use crate::support::attacks::Tools;
 use crate::support::machine::not_checked;
-use crate::support::{Case, Outcome, read, run};
+use crate::support::{Case, Outcome, attacks, read, run};
 use serde_json::{Value, json};
 use std::fs;
 use std::process::Command;
-
-/// Attacks from a sandbox, each a line of a shell with its name, and whether it works with the modes workspace and
-/// read-only. `$OUT` is a folder outside, with a file.
-const ATTACKS: &[(&str, &str, [bool; 2])] = &[
-    // Promised.
-    ("write inside", "echo x > inside", [true, false]),
-    ("write to the temporary folder", "echo x > $TMPDIR/file && cat $TMPDIR/file", [true, true]),
-    ("write outside", "echo x > $OUT/new", [false, false]),
-    ("write to another temporary folder", "echo x > $OUT/../tmp/new", [false, false]),
-    ("append outside", "echo x >> $OUT/victim", [false, false]),
-    ("truncate outside", ": > $OUT/victim", [false, false]),
-    ("remove outside", "rm -f $OUT/victim", [false, false]),
-    ("make a folder outside", "mkdir $OUT/folder", [false, false]),
-    ("remove a folder outside", "rmdir $OUT/empty", [false, false]),
-    ("rename outside", "mv $OUT/victim $OUT/renamed", [false, false]),
-    ("rename from outside", "mv $OUT/victim stolen", [false, false]),
-    ("rename to outside", "echo x > gift && mv gift $OUT/gift", [false, false]),
-    ("link from outside", "ln $OUT/victim linked", [false, false]),
-    ("write through a link", "ln -s $OUT/victim through && echo x > through", [false, false]),
-    ("write by the root of a process", "echo x > /proc/self/root$OUT/new", [false, false]),
-    ("write to HOME", "echo x > $HOME/new", [false, false]),
-    ("read a secret", "cat $HOME/.ssh/id_test", [false, false]),
-    ("read a secret through a link", "cat $HOME/link", [false, false]),
-    ("read a secret by the root of a process", "cat /proc/self/root$HOME/.ssh/id_test", [false, false]),
-    ("read outside", "cat $OUT/victim", [false, false]),
-    ("read the rest of HOME", "cat $HOME/plain", [true, true]),
-    ("list HOME", "ls $HOME", [true, true]),
-    ("read the system", "cat /etc/passwd", [true, true]),
-    (
-        "run a program that it made",
-        "printf '#!/bin/sh\\necho made\\n' > made && chmod +x made && ./made",
-        [true, false],
-    ),
-    ("run a child that writes outside", "sh -c 'sh -c \"echo x > $OUT/new\"'", [false, false]),
-    ("leave by a new session", "setsid -w sh -c 'echo x > $OUT/new'", [false, false]),
-    ("signal a process outside", "kill -0 $OUTSIDE", [false, false]),
-    ("use git", "git init -q repository && git -C repository status", [true, false]),
-    // Not promised.
-    ("see that a file outside exists", "test -e $OUT/victim", [true, true]),
-    ("change the mode of a file outside", "chmod 600 $OUT/victim", [true, true]),
-];
-
-/// A shell script that tries each attack, and prints the names of those that work.
-fn attacks() -> String {
-    let tries = ATTACKS
-        .iter()
-        .map(|(name, attack, _)| format!("if ( {attack} ) >/dev/null 2>&1; then echo 'works: {name}'; fi"));
-    tries.collect::<Vec<_>>().join("\n")
-}
 
 /// A case with an agent `cmd` that runs this script.
 #[track_caller]
 fn case(script: &str) -> Case {
     let case = Case::new().file("home/.ssh/id_test", "private").file("home/plain", "plain");
-    let case = case.file("out/victim", "old\n").link("home/link", "home/.ssh/id_test").script("bin/attack", script);
-    fs::create_dir(case.path("out/empty")).unwrap();
+    let case = case.file("out/victim", "old\n").script("bin/attack", script);
     let config = json!({"agent": "cmd", "agents": {"cmd": {"driver": "lines", "command": "attack"}}});
     case.file("home/.config/spektacular/config.json", &config.to_string())
 }
@@ -83,46 +34,91 @@ fn is_kept(name: &str) -> bool {
     kept
 }
 
+/// An agent that speaks the Agent Client Protocol, never asks, and does what this script does. It answers with its output.
+fn acp_agent(script: &str) -> String {
+    let update = r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"%s"}}}}\n"#;
+    format!(
+        r#"attack() {{
+{script}
+}}
+answer() {{ printf '{{"jsonrpc":"2.0","id":%s,"result":%s}}\n' "$id" "$1"; }}
+while read -r line; do
+id=$(printf '%s' "$line" | sed -n 's/.*"id":\("*[0-9a-z-]*"*\)[,}}].*/\1/p')
+case "$line" in
+*'"initialize"'*) answer '{{"protocolVersion":1,"agentCapabilities":{{}}}}' ;;
+*'"session/new"'*) answer '{{"sessionId":"s"}}' ;;
+*'"session/prompt"'*) printf '{update}' "$(attack | tr '\n' ';')"; answer '{{"stopReason":"end_turn"}}' ;;
+esac
+done"#
+    )
+}
+
+/// Runs all attacks, on a command or an agent of the Agent Client Protocol. `user`: a program that changes the user, or
+/// nothing.
 #[track_caller]
-fn holds(case: Case, mode: &str, column: usize) {
-    let payload = payload(&case, json!(mode));
-    let outcome = run(case, payload);
-    let text = outcome.completed()["text"].as_str().unwrap().to_owned();
-    for (name, _, works) in ATTACKS {
-        assert_eq!(text.lines().any(|line| line == format!("works: {name}")), works[column], "{mode}: {name}\n{text}");
+fn attack(driver: &str, user: &str) {
+    let tools = if user.is_empty() { Tools::of_machine() } else { Tools::none() };
+    for (column, mode) in attacks::MODES.into_iter().enumerate() {
+        let case = attacks::prepare(case("exit 1"));
+        let script = attacks::script(&case, &tools);
+        let agent = if driver == "acp" { acp_agent(&script) } else { script };
+        let config = json!({"agent": "cmd", "agents": {"cmd": {"driver": driver, "command": "attack"}}});
+        let case = case.script("bin/attack", &agent).file("home/.config/spektacular/config.json", &config.to_string());
+        let case = attacks::inheriting(if user.is_empty() { case } else { owned(case) }, user);
+        let mut payload = payload(&case, attacks::sandbox(column, &tools));
+        payload["permissions"] = json!(if mode == "workspace" { "ask" } else { "read-only" });
+        let outcome = run(case, payload);
+        let output = outcome.completed()["text"].as_str().unwrap().to_owned();
+        attacks::check(&outcome, (column, &tools), &output, true);
     }
-    assert_eq!(read(&outcome.case().path("out/victim")), "old\n");
 }
 
 #[test]
-fn no_attack_on_what_is_promised_works() {
-    if !is_kept("attacks from a sandbox") {
-        return;
+fn no_attack_of_a_command_works() {
+    if is_kept("attacks of a command") {
+        attack("lines", "");
     }
-    for (column, mode) in ["workspace", "read-only"].into_iter().enumerate() {
-        holds(case(&attacks()), mode, column);
-    }
-    // Each attack is real: without a sandbox, all but two work.
-    let open = case(&format!(
-        "{}\necho",
-        attacks().replace("mv $OUT", "cp $OUT").replace("rm -f", "test -e").replace("rename", "copy")
-    ));
-    let payload = payload(&open, json!("off"));
-    let outcome = run(open, payload);
-    let text = outcome.completed()["text"].as_str().unwrap();
-    for name in ["write outside", "truncate outside", "read a secret", "signal a process outside", "write to HOME"] {
-        assert!(text.lines().any(|line| line == format!("works: {name}")), "{name} does not work at all:\n{text}");
+}
+
+#[test]
+fn no_attack_of_an_agent_that_never_asks_works() {
+    if is_kept("attacks of an agent that never asks") {
+        attack("acp", "");
     }
 }
 
 #[test]
 fn no_attack_of_an_ordinary_user_works() {
-    let name = "attacks from a sandbox as an ordinary user";
-    if !ordinary_user(name) || !is_kept(name) {
-        return;
+    let name = "attacks as an ordinary user";
+    if ordinary_user(name) && is_kept(name) {
+        let user = format!("setpriv {}", ORDINARY.join(" "));
+        attack("lines", &user);
+        attack("acp", &user);
     }
-    for (column, mode) in ["workspace", "read-only"].into_iter().enumerate() {
-        holds(as_ordinary(case(&attacks())), mode, column);
+}
+
+#[test]
+fn the_reference_has_the_table_of_attacks() {
+    let reference = include_str!("../../../src/protocol/reference.md");
+    for (name, _, works) in [attacks::STOPPED, attacks::NOT_STOPPED, attacks::WORK, attacks::TOOLS].concat() {
+        let [workspace, read_only] = works.map(|works| if works { "works" } else { "stopped" });
+        let row = format!("\n| {name} | {workspace} | {read_only} |\n");
+        assert!(reference.contains(&row), "the reference lacks {row}");
+    }
+}
+
+/// Each attack is real: without a sandbox, it works.
+#[test]
+fn each_attack_works_without_a_sandbox() {
+    for (name, attack, _) in attacks::STOPPED {
+        let case = attacks::prepare(case("exit 1"));
+        let script = format!("export OUT OUTSIDE=$PPID\n({attack}) >/dev/null 2>&1 && echo worked");
+        let case = attacks::inheriting(case.script("bin/attack", &script), "");
+        let payload = payload(&case, json!("off"));
+        let outcome = run(case, payload);
+        // The last two need a privilege that an ordinary user does not have.
+        let is_privileged = name.starts_with("mount") || name.starts_with("enter");
+        assert!(is_privileged || outcome.completed()["text"] == "worked", "{name}");
     }
 }
 
@@ -139,8 +135,14 @@ fn ordinary_user(name: &str) -> bool {
 }
 
 /// The case of an ordinary user.
+#[track_caller]
 fn as_ordinary(case: Case) -> Case {
-    let case = case.shell(&format!("exec setpriv {} \"$@\"", ORDINARY.join(" ")));
+    owned(case.shell(&format!("exec setpriv {} \"$@\"", ORDINARY.join(" "))))
+}
+
+/// Gives all files of a case to an ordinary user.
+#[track_caller]
+fn owned(case: Case) -> Case {
     assert!(Command::new("chown").args(["-R", "65534:65534"]).arg(case.path("")).status().unwrap().success());
     case
 }
@@ -264,7 +266,8 @@ fn plant(case: impl Fn(&str) -> Case, is_protected: bool) -> Vec<String> {
     let work = "echo x > plain && git add plain && git -c user.name=t -c user.email=t@example.org commit -qm two && git gc -q && git checkout -qb other && \
                 echo x > .spektacular/new && echo worked";
     let script = plants.chain([work.to_owned()]).collect::<Vec<_>>().join("\n");
-    let case = case(if is_protected { &script } else { "echo evil > .git/hooks/pre-commit; echo '[x]' >> .git/config" });
+    let case =
+        case(if is_protected { &script } else { "echo evil > .git/hooks/pre-commit; echo '[x]' >> .git/config" });
     let payload = payload(&case, json!("workspace"));
     let outcome = run(case, payload);
     let git = if is_protected { "protected" } else { "checked" };
