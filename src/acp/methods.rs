@@ -48,6 +48,11 @@ impl AcpServer {
         };
         // An update may precede its response, but a session must be known before.
         self.shared.result(id, &result);
+        if ["session/new", "session/load", "session/resume"].contains(&method) {
+            let id = result["sessionId"].as_str().map(str::to_owned).or_else(|| params.string("sessionId"));
+            let session = id.and_then(|id| self.sessions.get(&id));
+            session.into_iter().for_each(|session| session.offer_commands(&mut self.shared));
+        }
         Ok(())
     }
 

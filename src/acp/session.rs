@@ -1,6 +1,7 @@
 //! A session: its run and its turns.
 
 mod asking;
+mod commands;
 mod steering;
 
 use super::questions::Question;
@@ -88,6 +89,8 @@ pub(super) struct ClientSession {
     waiting: VecDeque<ClientPrompt>,
     /// Whether the agent takes prompts while it works.
     steers: bool,
+    /// Whether the child takes prompts as commands unless they say otherwise.
+    runs_raw: bool,
     handed: Handed,
     /// The questions that are open, except permissions. The first one is in front of the client.
     questions: VecDeque<Question>,
@@ -119,6 +122,7 @@ impl ClientSession {
             images: Vec::new(),
             waiting: VecDeque::new(),
             steers: false,
+            runs_raw: false,
             handed: Handed::default(),
             questions: VecDeque::new(),
             shown: Shown::Nothing,
@@ -213,7 +217,13 @@ impl ClientSession {
     fn begin_turn(&mut self, starts: bool, shared: &mut SharedState) {
         let Some(ClientPrompt { id, text, images, .. }) = self.take_prompt(shared) else { return };
         let (kind, fields) = if starts { ("run.start", self.start_fields(shared)) } else { ("run.input", json!({})) };
-        let line = runs::prompt_message(kind, &runs::prompt(fields, &text, &images));
+        let mut payload = runs::prompt(fields, &text, &images);
+        if starts {
+            self.mark_first(&text, &mut payload, shared);
+        } else {
+            self.mark_command(&text, &mut payload, shared);
+        }
+        let line = runs::prompt_message(kind, &payload);
         let line = line.ok_or_else(RequestError::too_long);
         let line = match line.and_then(|line| if starts { self.may_start(shared).map(|()| line) } else { Ok(line) }) {
             Ok(line) => line,
@@ -445,6 +455,7 @@ impl ClientSession {
             KindName::Tool => self.tool(frame, shared),
             KindName::Plan => shared.update(&self.id, &updates::plan(frame)),
             KindName::Usage => updates::usage(frame).iter().for_each(|update| shared.update(&self.id, update)),
+            KindName::Commands => self.learn_commands(frame, shared),
             KindName::Session => {
                 self.learn_steering(frame);
                 self.learn_session(frame, shared);
@@ -486,10 +497,8 @@ impl ClientSession {
             // The run still waits for a prompt, and does not say so again.
             self.set_ready(true);
             self.advance(shared);
-        } else if shared.client.notices {
-            shared.update(&self.id, &updates::notice(&text));
         } else {
-            shared.put(ServerEffect::Diagnose(text));
+            shared.notice(&self.id, &text);
         }
     }
 

@@ -76,6 +76,8 @@ pub(super) struct SharedState {
     pub(super) children: BTreeMap<ChildKey, String>,
     /// The session and the question of each request that the client has not answered.
     pub(super) asked: BTreeMap<u64, (String, String)>,
+    /// The agent's commands as last listed, and the directory of that session.
+    pub(super) commands: Option<(String, Vec<Value>)>,
     /// The size of all waiting prompts, in bytes.
     pub(super) waiting: usize,
     /// The updates of each session that are not stored yet.
@@ -93,6 +95,7 @@ impl SharedState {
             host,
             children: BTreeMap::new(),
             asked: BTreeMap::new(),
+            commands: None,
             waiting: 0,
             histories: BTreeMap::new(),
             requests: 0,
@@ -123,9 +126,18 @@ impl SharedState {
         self.tell(session, update);
     }
 
-    fn tell(&mut self, session: &str, update: &Value) {
+    pub(super) fn tell(&mut self, session: &str, update: &Value) {
         let params = json!({"sessionId": session, "update": update});
         self.put(ServerEffect::Say(rpc::notification("session/update", Some(&params))));
+    }
+
+    /// Tells the client a line about a session, or stderr if the client takes none.
+    pub(super) fn notice(&mut self, session: &str, text: &str) {
+        if self.client.notices {
+            self.update(session, &json!({"sessionUpdate": "notice", "severity": "warning", "title": text}));
+        } else {
+            self.put(ServerEffect::Diagnose(text.to_owned()));
+        }
     }
 
     /// Adds an update to the history of a session, if a client can load it.

@@ -196,10 +196,6 @@ pub(super) fn usage(frame: &Object<'_>) -> Option<Value> {
     Some(update)
 }
 
-pub(super) fn notice(text: &str) -> Value {
-    json!({"sessionUpdate": "notice", "severity": "warning", "title": text})
-}
-
 #[cfg(test)]
 mod tests {
     use super::{changes, fenced, tool};

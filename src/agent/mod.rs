@@ -46,7 +46,7 @@ pub(crate) mod mcp;
 pub(crate) mod native;
 pub(crate) mod npx;
 mod preference;
-mod prompt_text;
+pub(crate) mod prompt_text;
 mod provider;
 mod recent;
 pub mod registry;
@@ -72,7 +72,7 @@ use crate::protocol::fields::Field;
 use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
 use crate::protocol::limits::{self, ARGUMENT_BYTES};
-use crate::protocol::outbound::{AgentExit, Entries, Json, Place, PlanEntry, Text, ToolFacts, Usage};
+use crate::protocol::outbound::{AgentCommand, AgentExit, Entries, Json, Place, PlanEntry, Text, ToolFacts, Usage};
 use crate::protocol::question::Asks;
 use crate::protocol::request::{DEFAULT_START_TIMEOUT, Settings};
 use crate::protocol::schema::Mismatch;
@@ -258,6 +258,8 @@ pub enum AgentEvent {
         /// The agent's reason for a failure.
         said: Option<Text>,
     },
+    /// The agent's own commands and skills: all of them.
+    Commands(Vec<AgentCommand>),
     /// The agent is ready for its first prompt, and [`Driver::send_held`] sends it once the MCP servers are known to run.
     AwaitsServers,
     Retrying {
@@ -332,11 +334,15 @@ impl DriverOutput {
 struct Wants {
     /// Whether the run shows pieces of texts, and the outputs of tools.
     full: bool,
+    /// Whether the run reports the agent's commands, which somebody may type.
+    commands: bool,
     /// Whether the facts of a tool call are shown.
     facts: bool,
     /// The maximum size of a final answer in a frame, in bytes.
     answer_bytes: usize,
-    /// Whether the agent may take the user's text as a command.
+    /// Whether the agent may take the user's text as a command, by the settings.
+    raw_by_default: bool,
+    /// Whether the agent may take the next text of the user's as a command.
     raw_prompt: bool,
 }
 
@@ -344,16 +350,29 @@ impl Wants {
     fn new(settings: &Settings) -> Wants {
         Wants {
             full: settings.progress == Level::Full,
+            commands: settings.progress == Level::Full && settings.conversation,
             facts: settings.tool_facts,
             answer_bytes: settings.max_frame_bytes.saturating_mul(limits::COMPLETED_FACTOR),
+            raw_by_default: settings.raw_prompt,
             raw_prompt: settings.raw_prompt,
         }
+    }
+
+    fn take_commands(&mut self, raw: Option<bool>) {
+        self.raw_prompt = raw.unwrap_or(self.raw_by_default);
     }
 }
 
 impl Default for Wants {
     fn default() -> Wants {
-        Wants { full: false, facts: false, answer_bytes: limits::FRAME_BYTES, raw_prompt: false }
+        Wants {
+            full: false,
+            commands: false,
+            facts: false,
+            answer_bytes: limits::FRAME_BYTES,
+            raw_by_default: false,
+            raw_prompt: false,
+        }
     }
 }
 
@@ -430,6 +449,9 @@ pub trait Driver: Send {
     /// result. The line with the prompt contains the labels of its images. If the process ended with the last turn,
     /// `out.relaunch` is the next process; without one, or if the turn failed, the run is over.
     fn follow_up(&mut self, prompt: &str, images: &[Image], out: &mut DriverOutput);
+
+    /// Says whether the agent may take the prompts from now on as commands. `None`: as its settings say.
+    fn take_commands(&mut self, _raw: Option<bool>) {}
 
     /// Passes a prompt to the agent while it works on a turn, like [`Driver::follow_up`]. Returns whether the agent takes
     /// it now.

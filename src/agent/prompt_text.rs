@@ -1,14 +1,47 @@
 //! The parts of a user's prompt that an agent may take for more than text: a command at its beginning, and mentioned
 //! paths.
 
+use super::AgentEvent;
+use crate::clean::one_line;
+use crate::protocol::outbound::{AgentCommand, Text};
 use crate::protocol::sentence::Sentence;
 use crate::protocol::terms::sentence;
+use std::borrow::Cow;
 
 /// The command that a prompt calls: its first word, without the `/`. `None`: it calls none, such as one that begins with a
 /// path.
-pub(super) fn called_command(prompt: &str) -> Option<&str> {
+pub(crate) fn called_command(prompt: &str) -> Option<&str> {
     let word = prompt.trim_start().strip_prefix('/')?.split(char::is_whitespace).next()?;
     (!word.is_empty() && !word.contains('/')).then_some(word)
+}
+
+/// The word of a command's name that a prompt begins with.
+pub(crate) fn first_word(name: &str) -> &str {
+    name.split(' ').next().unwrap_or_default()
+}
+
+/// The maximum number of commands that are reported, and the maximum characters of their names and descriptions.
+const COMMANDS: usize = 256;
+const NAME: usize = 128;
+const DESCRIPTION: usize = 512;
+
+/// The report of these commands: the name, the description and the hint of each.
+pub(super) fn commands<'a>(
+    all: impl IntoIterator<Item = (Cow<'a, str>, Option<String>, Option<String>)>,
+) -> AgentEvent {
+    let text = |text: Option<String>| {
+        let line = one_line(&text?).chars().take(DESCRIPTION).collect::<String>();
+        (!line.is_empty()).then(|| Text::from(line))
+    };
+    let command = |(name, description, hint): (Cow<'a, str>, Option<String>, Option<String>)| {
+        let is_name = called_command(&format!("/{name}")) == Some(first_word(&name)) && name.chars().count() <= NAME;
+        is_name.then(|| AgentCommand {
+            name: name.into_owned().into(),
+            description: text(description),
+            hint: text(hint),
+        })
+    };
+    AgentEvent::Commands(all.into_iter().filter_map(command).take(COMMANDS).collect())
 }
 
 /// The warning that the agent does not have the command of a prompt.

@@ -8,7 +8,7 @@ use super::form::{Member, ObjectForm};
 use super::frame_value::{FrameObject, ObjectWriter};
 use super::ids::{CallId, MessageId, PromptId, QuestionId, SessionId};
 use super::parts::{Parts, Role, Visit};
-use super::pieces::{Capabilities, FileEdit, McpServerState, PlanEntry, ToolExit, TurnReport, Usage};
+use super::pieces::{AgentCommand, Capabilities, FileEdit, McpServerState, PlanEntry, ToolExit, TurnReport, Usage};
 use super::question::{Answer, Place, Subject};
 use super::read::Seconds;
 use super::text::{Json, Text};
@@ -138,6 +138,11 @@ kinds! {
             /// The MCP servers of the run, and those that the agent reports besides.
             mcp_servers: Vec<McpServerState> as list,
         },
+        /// The agent's own commands and skills, whenever it lists them in a conversation.
+        "commands" from Full: Commands(
+            /// All of them.
+            commands: Vec<AgentCommand> as list
+        ),
         /// A warning.
         "warning" from Minimal: Warning {
             /// The code.

@@ -15,8 +15,8 @@ pub use super::fields::ShownSettings;
 pub use super::ids::{CallId, MessageId, PromptId};
 pub use super::kinds::ProgressKind;
 pub use super::pieces::{
-    AgentExit, Capabilities, Entries, FileEdit, McpServerState, Outcome, PlanEntry, ToolExit, ToolFacts, TurnReport,
-    UnansweredItem, UnansweredItems, Unattended, Usage,
+    AgentCommand, AgentExit, Capabilities, Entries, FileEdit, McpServerState, Outcome, PlanEntry, ToolExit, ToolFacts,
+    TurnReport, UnansweredItem, UnansweredItems, Unattended, Usage,
 };
 pub use super::question::Place;
 pub use super::text::{Json, Text};

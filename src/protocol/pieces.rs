@@ -82,6 +82,19 @@ objects! {
 }
 
 objects! {
+    /// A command or skill of the agent, which a prompt calls that begins with `/` and its name.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct AgentCommand {
+        /// The name, without the `/`.
+        pub name: Text as text,
+        /// The agent's own description. Null: it gives none.
+        pub description: Option<Text> as text,
+        /// The input that follows the name. Null: the agent does not say.
+        pub hint: Option<Text> as text,
+    }
+}
+
+objects! {
     /// The capabilities of a driver. Unknown ones are null in a frame.
     #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
     pub struct Capabilities {

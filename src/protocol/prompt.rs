@@ -18,6 +18,8 @@ pub struct FurtherPrompt {
     pub now: bool,
     /// The paths of its images.
     pub images: Vec<String>,
+    /// Whether the agent may take it as a command. `None`: as run.start says.
+    pub raw: Option<bool>,
 }
 
 /// The content of a run.input with the key `prompt` or `end`.
@@ -52,6 +54,12 @@ pub(super) const PROMPT: ObjectForm = ObjectForm {
             "images",
             "The paths of images that belong to the prompt.",
             Form::AtMost(IMAGES, &Form::Shaped(&TextRule::FILLED)),
+            true,
+        ),
+        Member::field(
+            "raw_prompt",
+            "Whether the agent may take the prompt as a command. The default is that of run.start.",
+            Form::Bool,
             true,
         ),
     ],
@@ -100,7 +108,13 @@ fn prompt_of(raw: &RawValue, fields: &Fields<'_>) -> Result<FurtherPrompt, &'sta
     };
     let images = given("images").map_or(Ok(Vec::new()), images);
     let images = images.map_err(|_| "`images` must be a list of at most 20 paths")?;
-    Ok(FurtherPrompt { text: text.into(), now, images })
+    let raw = match given("raw_prompt").map(RawValue::get) {
+        None => None,
+        Some("true") => Some(true),
+        Some("false") => Some(false),
+        Some(_) => return Err("`raw_prompt` must be true or false"),
+    };
+    Ok(FurtherPrompt { text: text.into(), now, images, raw })
 }
 
 /// A key occurs twice in a payload.
@@ -120,7 +134,7 @@ mod tests {
     fn a_payload_is_a_prompt_the_end_an_answer_or_wrong() {
         let with = |now, images: &[&str]| {
             let images = images.iter().map(|path| (*path).to_owned()).collect();
-            Ok(Some(PromptInput::Prompt(FurtherPrompt { text: "go".into(), now, images })))
+            Ok(Some(PromptInput::Prompt(FurtherPrompt { text: "go".into(), now, images, raw: None })))
         };
         let prompt = |now| with(now, &[]);
         assert_eq!(read(r#"{"prompt":"go"}"#), prompt(false));
@@ -143,6 +157,7 @@ mod tests {
             r#"{"prompt":"x","when":"soon"}"#,
             r#"{"prompt":"x","images":"a.png"}"#,
             r#"{"prompt":"x","images":[1]}"#,
+            r#"{"prompt":"x","raw_prompt":"yes"}"#,
         ] {
             assert!(matches!(read(wrong), Ok(Some(PromptInput::Wrong(_)))), "{wrong}");
         }

@@ -130,8 +130,8 @@ impl RunView {
                 self.add(None, TimelineEntry { facts, ..entry }, room);
             }
             "question_resolved" => self.resolved(payload, room),
-            // It says that nothing happened.
-            "heartbeat" => {}
+            // That nothing happened, and the names of commands that nobody called, are not worth a row.
+            "heartbeat" | "commands" => {}
             kind @ ("text" | "reasoning") => self.said(kind, payload, room),
             "tool" => self.tool(payload, room),
             kind @ ("plan" | "todo") => {

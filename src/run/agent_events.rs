@@ -125,6 +125,9 @@ impl ActiveRun {
                 self.ask_questions(Asker::Agent(key), asks);
             }
             AgentEvent::McpServer { name, state, said } => self.server_told(name, state, said),
+            AgentEvent::Commands(all) => {
+                self.effects.tell(ProgressKind::Commands(all), "The agent listed its commands", None);
+            }
             AgentEvent::AwaitsServers => self.await_servers(),
             AgentEvent::AskWithdrawn { key } => self.withdraw_questions(Some(&Asker::Agent(key))),
             AgentEvent::ResultRefused(mismatch) => self.submit_result(Err(vec![mismatch])),
@@ -337,6 +340,7 @@ fn sign(event: &AgentEvent) -> LifeSign {
         Event::Session { .. }
         | Event::McpServer { .. }
         | Event::AwaitsServers
+        | Event::Commands(_)
         | Event::ModelCalled
         | Event::Partial { .. }
         | Event::Withdrawn { .. }

@@ -87,6 +87,7 @@ impl AgentSide {
     pub(super) fn send_prompt(&mut self, prompt: &WaitingPrompt, effects: &mut Effects) -> DriverOutput {
         effects.attach(prompt.images.iter());
         let mut out = DriverOutput::default();
+        self.driver.take_commands(prompt.raw);
         self.driver.follow_up(prompt.text.unredacted(), &prompt.images, &mut out);
         out
     }
@@ -94,6 +95,7 @@ impl AgentSide {
     /// Passes a prompt to the agent while it works. Also returns whether it takes one now.
     pub(super) fn steer(&mut self, prompt: &WaitingPrompt, effects: &mut Effects) -> (DriverOutput, bool) {
         let mut out = DriverOutput::default();
+        self.driver.take_commands(prompt.raw);
         let is_taken = self.driver.steer(prompt.text.unredacted(), &prompt.images, &mut out);
         effects.attach(prompt.images.iter().filter(|_| is_taken));
         (out, is_taken)

@@ -51,7 +51,7 @@ impl ActiveRun {
 
     fn take_prompt(&mut self, reply_to: Option<InboundId>, prompt: FurtherPrompt, images: Vec<Image>) {
         let now = prompt.now;
-        let prompt = self.turns.number(prompt.text, images);
+        let prompt = self.turns.number(prompt, images);
         if self.turns.is_over() {
             self.effects.prompt(prompt.number, PromptState::Sent, Some(&prompt.text), reply_to);
             return self.begin_turn(prompt);

@@ -70,7 +70,8 @@ impl ActiveRun {
         let settings = self.settings.taken_over_by(&settings);
         let whole = self.whole.as_ref().unwrap_or(&settings.prompt);
         let text = if settings.is_part { self.after_another(whole) } else { whole.clone() };
-        let prompt = WaitingPrompt { number: self.turns.prompts, text: text.into(), images: settings.attached.clone() };
+        let (number, images) = (self.turns.prompts, settings.attached.clone());
+        let prompt = WaitingPrompt { number, text: text.into(), images, raw: None };
         self.settings = settings;
         self.tell_missing(missing, asking_failed);
         self.servers = Servers::new(&self.settings);

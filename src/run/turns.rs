@@ -13,6 +13,7 @@ use crate::protocol::limits::{LEFT_LISTED, PROMPTS_WAITING};
 use crate::protocol::outbound::{
     Json, Outcome, ProgressKind, Text, TurnReport, UnansweredItem, UnansweredItems, Unattended, Usage,
 };
+use crate::protocol::prompt::FurtherPrompt;
 use crate::protocol::question::{Answer, Asks, Decision};
 use crate::protocol::request::{Seconds, Settings};
 use crate::protocol::terms::sentence;
@@ -155,6 +156,8 @@ pub(super) struct WaitingPrompt {
     pub(super) number: u64,
     pub(super) text: Text,
     pub(super) images: Vec<Image>,
+    /// Whether the agent may take it as a command. `None`: as the settings say.
+    pub(super) raw: Option<bool>,
 }
 
 impl CurrentTurn {
@@ -226,10 +229,12 @@ impl Turns {
     pub(super) fn prompt_after_limit(&self, settings: &Settings) -> WaitingPrompt {
         let number = self.prompts;
         if self.current.worked {
-            return WaitingPrompt { number, text: GO_ON.into(), images: Vec::new() };
+            return WaitingPrompt { number, text: GO_ON.into(), images: Vec::new(), raw: None };
         }
-        let first =
-            || WaitingPrompt { number, text: settings.prompt.as_str().into(), images: settings.attached.clone() };
+        let first = || {
+            let (text, images) = (settings.prompt.as_str().into(), settings.attached.clone());
+            WaitingPrompt { number, text, images, raw: None }
+        };
         self.current.prompt.clone().unwrap_or_else(first)
     }
 
@@ -278,9 +283,9 @@ impl Turns {
         }
     }
 
-    pub(super) fn number(&mut self, text: Text, images: Vec<Image>) -> WaitingPrompt {
+    pub(super) fn number(&mut self, prompt: FurtherPrompt, images: Vec<Image>) -> WaitingPrompt {
         self.prompts += 1;
-        WaitingPrompt { number: self.prompts, text, images }
+        WaitingPrompt { number: self.prompts, text: prompt.text, images, raw: prompt.raw }
     }
 
     pub(super) fn drop_waiting(&mut self, effects: &mut Effects) {

@@ -188,8 +188,12 @@ impl Chat {
         }
         self.count += 1;
         let id = format!("prompt_{}", self.count);
-        let message =
-            Message::Prompt(PromptInput::Prompt(FurtherPrompt { text: text.into(), now, images: Vec::new() }));
+        let message = Message::Prompt(PromptInput::Prompt(FurtherPrompt {
+            text: text.into(),
+            now,
+            images: Vec::new(),
+            raw: None,
+        }));
         if let Stage::Idle = self.stage {
             self.stage = Stage::Sent;
         }

@@ -17,6 +17,15 @@ impl TerminalPeer {
         self.logged(&format!("agent {name}, permissions {permissions}, in {}", one_line(started.config.cwd.shown())))
     }
 
+    /// The line about the agent's session. Its id stands at the end of the run too.
+    pub(super) fn session(&self, session: Option<&str>, version: Option<&str>, model: Option<&str>) -> String {
+        let session = session.filter(|_| self.look.detail == Detail::Verbose);
+        let known = [("session", session), ("version", version), ("model", model)];
+        let known = known.iter().filter_map(|(what, value)| Some(format!("{what} {}", one_line((*value)?))));
+        let known: Vec<String> = known.collect();
+        if known.is_empty() { String::new() } else { self.logged(&known.join(", ")) }
+    }
+
     /// A line for a log or for --verbose.
     pub(super) fn logged(&self, line: &str) -> String {
         match self.look.detail {

@@ -340,14 +340,12 @@ impl TerminalPeer {
                 Shown::lines(self.look.paint(Ink::Yellow, &text) + "\n")
             }
             ProgressKind::Status { status: Status::WaitingForLimit, .. } => self.waits_for_limit(progress, now),
-            ProgressKind::Status { .. } | ProgressKind::Turn(_) => self.unseen(progress, now),
+            ProgressKind::Status { .. } | ProgressKind::Turn(_) | ProgressKind::Commands(_) => {
+                self.unseen(progress, now)
+            }
             ProgressKind::Session { session_id, agent_version, model, .. } => {
-                // The session's own line stands at the end.
-                let session = session_id.as_deref().filter(|_| self.look.detail == Detail::Verbose);
-                let known = [("session", session), ("version", text(agent_version)), ("model", text(model))];
-                let known = known.iter().filter_map(|(what, value)| Some(format!("{what} {}", one_line((*value)?))));
-                let known: Vec<String> = known.collect();
-                Shown::lines(if known.is_empty() { String::new() } else { self.logged(&known.join(", ")) })
+                let (version, model) = (text(agent_version), text(model));
+                Shown::lines(self.session(session_id.as_deref(), version, model))
             }
             ProgressKind::Heartbeat { idle_s, waiting_on } => Shown::lines(self.sign_of_life(*idle_s, *waiting_on)),
             ProgressKind::Reasoning { .. } | ProgressKind::Resolved { .. } | ProgressKind::Prompt { .. } => {

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use crate::agents::Agent;
-use crate::client::{Run, permission, run};
+use crate::client::{Client, Run, permission, run};
 use crate::install::search_program;
 use crate::lab::Lab;
 
@@ -14,7 +14,7 @@ rows!(old: setup_is_there);
 rows!(own_denials_win);
 rows!(reads_are_the_default);
 rows!(of mentions_stay_text: claude Claude, claude_old OldClaude);
-rows!(a_raw_prompt_calls_a_skill_and_sends_a_file);
+rows!(a_raw_prompt_calls_a_skill_and_sends_a_file a_conversation_names_the_commands_and_one_prompt_calls_one);
 
 const MARKS: [&str; 3] = ["MARK_OF_THE_ROOT", "MARK_OF_THE_FOLDER", "MARK_OF_THE_SKILL"];
 
@@ -130,4 +130,25 @@ fn a_raw_prompt_calls_a_skill_and_sends_a_file(agent: Agent) {
     assert_eq!(request.contains("A wren."), follows, "the skill: {request}");
     assert_eq!(run.outcome.warnings("unsupported_option").len(), usize::from(!follows));
     assert_eq!(request.contains("a wren"), agent != Agent::Codex, "the file: {request}");
+}
+
+/// The agent lists its commands. A prompt of a conversation calls one if it says so, and the agent's own if not.
+fn a_conversation_names_the_commands_and_one_prompt_calls_one(agent: Agent) {
+    let payload = json!({"conversation": true, "progress": "full", "prompt": "Say a word."});
+    let mut client = Client::start(project(agent, "resume"), payload, Vec::new());
+    client.until("the first turn", |frame| frame.is_progress("turn"));
+    client.session.send("run.input", json!({"prompt": "/birds", "raw_prompt": agent != Agent::Gemini}));
+    client.until("the second turn", |frame| frame.is_progress("turn"));
+    client.session.send("run.input", json!({"end": true}));
+    let run = client.finish();
+    let lists = run.outcome.progress("commands");
+    let names: Vec<&str> = lists
+        .iter()
+        .flat_map(|list| list["payload"]["commands"].as_array().unwrap())
+        .filter_map(|it| it["name"].as_str())
+        .collect();
+    let wanted = if agent == Agent::Gemini { "memory show" } else { "birds" };
+    assert!(names.contains(&wanted), "{names:?}");
+    let heard = run.stub().last_heard();
+    assert_eq!(heard.contains("A wren."), agent != Agent::Gemini, "the skill: {heard}");
 }

@@ -25,9 +25,11 @@ impl ClientSession {
     /// Gives the agent the prompt that waits, if it takes one while it works. If not, tells the client that it waits.
     pub(super) fn steer(&mut self, shared: &mut SharedState) {
         let fits = |prompt: &ClientPrompt| {
-            let payload = runs::prompt(json!({"when": "now"}), &prompt.text, &[]);
+            let mut payload = runs::prompt(json!({"when": "now"}), &prompt.text, &[]);
+            self.mark_command(&prompt.text, &mut payload, shared);
             let line = runs::named_message(runs::STEER, "run.input", &payload);
-            line.filter(|_| prompt.images.is_empty())
+            // A command has a turn of its own.
+            line.filter(|_| prompt.images.is_empty() && !self.calls_command(&prompt.text, shared))
         };
         let may =
             self.steers && self.in_turn && !self.cancelled && self.questions.is_empty() && self.waiting.len() == 1;
@@ -38,10 +40,7 @@ impl ClientSession {
                 self.handed.unreported.push_back(prompt.id);
                 self.send(line, shared);
             }
-            None if shared.client.notices => {
-                shared.update(&self.id, &updates::notice("The prompt waits until this turn is over."));
-            }
-            None => {}
+            None => shared.notice(&self.id, "The prompt waits until this turn is over."),
         }
     }
 

@@ -93,3 +93,47 @@ fn a_prompt_that_waits_is_shown_as_such() {
     assert_eq!(said[0]["payload"], json!({"prompt": "Then this"}));
     assert_eq!(place.turn_ends(), [4]);
 }
+
+#[test]
+fn the_agents_commands_are_offered_and_called() {
+    let mut place = Place::new(true);
+    let listed = json!([{"name": "review", "description": "Review it", "hint": "FILE"}, {"name": "init", "description": null, "hint": null}]);
+    let said = place.progress(json!({"kind": "commands", "commands": listed}), "");
+    let offered = json!({"sessionUpdate": "available_commands_update", "availableCommands": [
+        {"name": "review", "description": "Review it", "input": {"hint": "FILE"}}, {"name": "init", "description": ""}]});
+    assert_eq!(said[0]["params"]["update"], offered, "{said:?}");
+    let said = place.prompt(4, "/review a.rs");
+    assert_eq!(said[0]["params"]["update"]["sessionUpdate"], "notice", "a command has a turn of its own: {said:?}");
+    assert_eq!(place.turn_ends(), [3]);
+    let said = place.progress(json!({"kind": "status", "status": "waiting_for_prompt"}), "");
+    assert_eq!(said[0]["payload"], json!({"prompt": "/review a.rs", "raw_prompt": true}));
+    assert_eq!(place.turn_ends(), [4]);
+    place.progress(json!({"kind": "status", "status": "waiting_for_prompt"}), "");
+    let said = place.prompt(5, "/etc/hosts is wrong");
+    assert_eq!(said[0]["payload"], json!({"prompt": "/etc/hosts is wrong"}));
+    assert_eq!(place.turn_ends(), [5]);
+    place.progress(json!({"kind": "status", "status": "waiting_for_prompt"}), "");
+    let said = place.prompt(6, "/unknown");
+    assert_eq!(said[0]["payload"], json!({"prompt": "/unknown"}), "the agent does not have it");
+
+    let said = place.request(7, "session/new", json!({"cwd": "/", "mcpServers": []}));
+    assert_eq!(said[1]["params"]["update"], offered, "after the response: {said:?}");
+    assert_eq!(said[1]["params"]["sessionId"], said[0]["result"]["sessionId"]);
+}
+
+#[test]
+fn a_command_that_begins_a_session_is_one_and_the_next_text_is_none() {
+    let mut place = Place::new(false);
+    let made = place.request(7, "session/new", json!({"cwd": "/", "mcpServers": []}));
+    place.session = made[0]["result"]["sessionId"].as_str().unwrap().to_owned();
+    let said = place.prompt(8, "/init");
+    let start = said.iter().find(|line| line["type"] == "run.start").unwrap();
+    assert_eq!(start["payload"]["raw_prompt"], true, "nobody knows the commands yet");
+    let frame = |place: &mut Place, payload: Value| {
+        Place::said(place.server.child(2, &json!({"type": "run.progress", "payload": payload}).to_string()))
+    };
+    frame(&mut place, json!({"kind": "turn", "outcome": "completed"}));
+    frame(&mut place, json!({"kind": "status", "status": "waiting_for_prompt"}));
+    let said = place.prompt(9, "Go on");
+    assert_eq!(said[0]["payload"], json!({"prompt": "Go on", "raw_prompt": false}));
+}

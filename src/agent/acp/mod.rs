@@ -337,6 +337,7 @@ impl Driver for Acp {
         self.start = SessionSetup::new(settings, self.profile, new_prompt.is_some());
         self.cwd.clone_from(&settings.cwd);
         self.wants = Wants::new(settings);
+        self.commands.reports = self.wants.commands;
         if settings.ask_server.is_some() {
             self.own_tools.extend(self.ask_tool(settings));
             self.own_tools.extend((self.result_way(settings) == ResultWay::Tool).then_some(result::TOOL));
@@ -416,6 +417,10 @@ impl Driver for Acp {
             }
         }
         out.send.push(rpc::result(&key.0, &pending.respond(replies)));
+    }
+
+    fn take_commands(&mut self, raw: Option<bool>) {
+        self.wants.take_commands(raw);
     }
 
     fn follow_up(&mut self, prompt: &str, images: &[Image], out: &mut DriverOutput) {

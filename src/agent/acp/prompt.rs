@@ -7,7 +7,7 @@
 use super::Acp;
 use super::session::Phase;
 use crate::agent::hash::hash;
-use crate::agent::prompt_text::{called_command, mentions, no_such_command};
+use crate::agent::prompt_text::{called_command, commands, first_word, mentions, no_such_command};
 use crate::agent::text::FinalAnswer;
 use crate::agent::{AgentEvent, DriverOutput};
 use crate::json::Object;
@@ -21,6 +21,8 @@ use std::path::Path;
 pub(super) struct Commands {
     /// The hashes of their names. `None`: the agent has not listed them.
     known: Option<BTreeSet<u64>>,
+    /// Whether to report them.
+    pub(super) reports: bool,
     /// The hash of a called name that was not compared yet.
     called: Option<u64>,
 }
@@ -31,8 +33,15 @@ impl Commands {
         if !update.is("sessionUpdate", "available_commands_update") {
             return;
         }
-        let name = |command: Object<'_>| Some(hash(command.str("name")?.split(' ').next()?));
+        let name = |command: Object<'_>| Some(hash(first_word(&command.str("name")?)));
         self.known = Some(update.objects("availableCommands").filter_map(name).collect());
+        if self.reports {
+            let command = |command: Object<'_>| {
+                let hint = command.object("input").and_then(|input| input.string("hint"));
+                Some((command.string("name")?.into(), command.string("description"), hint))
+            };
+            out.events.push(commands(update.objects("availableCommands").filter_map(command)));
+        }
         self.compare(out);
     }
 

@@ -38,6 +38,7 @@ use self::tools::Calls;
 use super::limit::{Keeper, Keepers, Limit};
 use super::mcp;
 use super::preference::Preference;
+use super::prompt_text::commands;
 use super::{
     AgentEvent, AskKey, Base, Driver, DriverOutput, Features, LEAVE, Launch, Line, Reply, ResultWay, TurnOver, Wants,
 };
@@ -147,6 +148,10 @@ impl Claude {
                     version: message.string("claude_code_version").map(Text::from),
                     model: message.string("model").map(Text::from),
                 });
+                if self.wants.commands {
+                    let names = message.array("slash_commands").filter_map(Raw::string);
+                    out.events.push(commands(names.map(|name| (name.into(), None, None))));
+                }
                 let known: Vec<String> = message.array("agents").filter_map(Raw::string).collect();
                 if self.mode.as_ref().is_some_and(|mode| !known.is_empty() && !known.contains(mode)) {
                     out.fail(no_such_mode(known));
@@ -276,6 +281,10 @@ impl Driver for Claude {
         let (response, denied) = pending.respond(replies);
         self.calls.deny(denied);
         out.send.push(control::respond(&key.0, &response));
+    }
+
+    fn take_commands(&mut self, raw: Option<bool>) {
+        self.wants.take_commands(raw);
     }
 
     fn follow_up(&mut self, prompt: &str, images: &[Image], out: &mut DriverOutput) {

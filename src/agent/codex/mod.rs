@@ -213,6 +213,9 @@ impl Codex {
         };
         let (prompt, images) = self.settings.as_mut().map(take).unwrap_or_default();
         self.prompt(&prompt, &images, out);
+        if self.unsent.is_none() {
+            self.list_skills(out);
+        }
     }
 
     /// Handles a turn's id: of a new turn, of the running one, or of the one whose end is held back.
@@ -463,6 +466,10 @@ impl Driver for Codex {
         }
         pending.denied_server(replies).iter().for_each(|server| self.items.deny(server));
         out.send.push(rpc::result(&key.0, &pending.respond(replies)));
+    }
+
+    fn take_commands(&mut self, raw: Option<bool>) {
+        self.items.wants.take_commands(raw);
     }
 
     fn follow_up(&mut self, prompt: &str, images: &[Image], out: &mut DriverOutput) {

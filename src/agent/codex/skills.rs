@@ -5,7 +5,7 @@
 
 use super::Codex;
 use crate::agent::DriverOutput;
-use crate::agent::prompt_text::{called_command, no_such_command};
+use crate::agent::prompt_text::{called_command, commands, no_such_command};
 use crate::json::Object;
 use crate::protocol::image::Image;
 use serde_json::json;
@@ -31,8 +31,24 @@ impl Codex {
         out.send.push(line);
     }
 
+    /// Requests the list of skills, if the run reports it.
+    pub(super) fn list_skills(&mut self, out: &mut DriverOutput) {
+        if self.items.wants.commands {
+            let line = self.request(LIST, &json!({}));
+            out.send.push(line);
+        }
+    }
+
+    fn report_skills(&self, skills: Option<&Object<'_>>, out: &mut DriverOutput) {
+        if let Some(skills) = skills.filter(|_| self.items.wants.commands) {
+            let skill = |skill: Object<'_>| Some((skill.string("name")?.into(), skill.string("description"), None));
+            out.events.push(commands(enabled(skills).filter_map(skill)));
+        }
+    }
+
     /// Sends the prompt that waits, with the skill that it calls. Warns if there is none.
     pub(super) fn call_skill(&mut self, skills: Option<&Object<'_>>, out: &mut DriverOutput) {
+        self.report_skills(skills, out);
         let Some(Calling { prompt, images }) = self.unsent.take() else { return };
         let found = called_command(&prompt).and_then(|name| skill(skills?, name));
         let Some((name, path)) = found else {
@@ -46,9 +62,14 @@ impl Codex {
     }
 }
 
+/// The skills that are switched on.
+fn enabled<'a>(skills: &Object<'a>) -> impl Iterator<Item = Object<'a>> {
+    let all = skills.objects("data").flat_map(|folder| folder.objects("skills").collect::<Vec<_>>());
+    all.filter(|skill| skill.bool("enabled") != Some(false))
+}
+
 /// The name and the file of a skill.
 fn skill(skills: &Object<'_>, name: &str) -> Option<(String, String)> {
-    let all = skills.objects("data").flat_map(|folder| folder.objects("skills").collect::<Vec<_>>());
-    let mut called = all.filter(|skill| skill.is("name", name) && skill.bool("enabled") != Some(false));
+    let mut called = enabled(skills).filter(|skill| skill.is("name", name));
     called.find_map(|skill| Some((skill.string("name")?, skill.string("path")?)))
 }

@@ -7,7 +7,7 @@ use crate::protocol::outbound::AgentExit;
 use crate::protocol::question::{Answer, Kind};
 use crate::protocol::request::Options;
 use crate::protocol::text::Text;
-use crate::protocol::words::{Category, ToolState, TurnOrigin};
+use crate::protocol::words::{Category, Level, ToolState, TurnOrigin};
 
 fn told(codex: &mut Codex, line: &str) -> DriverOutput {
     let mut out = DriverOutput::default();
@@ -60,6 +60,20 @@ fn a_raw_prompt_calls_a_skill() {
     assert!(codex.interrupt_turn(&mut out));
     assert!(matches!(out.events[..], [AgentEvent::TurnOver(TurnOver::Interrupted)]));
     assert!(told(&mut codex, &skills).send.is_empty(), "the prompt was taken back");
+}
+
+#[test]
+fn a_conversation_reports_the_skills() {
+    let chat = Options { progress: Some(Level::Full), conversation: Some(true), ..Options::default() };
+    let (mut codex, out) = open("Hi", chat);
+    assert!(out.send[1].contains(r#""method":"skills/list""#), "{:?}", out.send);
+    let skills = r#"{"id":5,"result":{"data":[{"skills":[{"name":"off","path":"/o","enabled":false},
+        {"name":"birds","path":"/s","description":"Counts  birds","enabled":true}]}]}}"#;
+    let out = told(&mut codex, &skills.replace('\n', ""));
+    let [AgentEvent::Commands(all)] = &out.events[..] else { panic!("{:?}", out.events) };
+    let description = all[0].description.as_ref().map(Text::unredacted);
+    assert_eq!((all.len(), all[0].name.unredacted(), description), (1, "birds", Some("Counts birds")));
+    assert!(out.send.is_empty());
 }
 
 const APPROVAL: &str = r#"{"id":0,"method":"item/commandExecution/requestApproval",

@@ -135,7 +135,7 @@ impl Pair {
             Act::Cancel => Event::Cancel(origin, None, Source::Orchestrator),
             Act::CancelTurn => Event::CancelTurn(origin, None),
             Act::Prompt(now) => {
-                let prompt = FurtherPrompt { text: "More".into(), now: *now, images: Vec::new() };
+                let prompt = FurtherPrompt { text: "More".into(), now: *now, images: Vec::new(), raw: None };
                 Event::Prompt(origin, PromptInput::Prompt(prompt), Vec::new())
             }
             Act::End => Event::Prompt(origin, PromptInput::End, Vec::new()),

@@ -99,9 +99,9 @@ fn check_program(case: &Case) -> Result<(), String> {
 /// Every key of version 1. A new key must first be added to the reference.
 const KEYS: &str = "\
     abi action add_dirs agent agent_args agent_exit agent_message agent_version allow_other allowed_tools artifact_id artifacts \
-    attempt background cached_input_tokens call_id capabilities category code completion_detected completion_marker config context_tokens context_window conversation \
+    attempt background cached_input_tokens call_id capabilities category code commands completion_detected completion_marker config context_tokens context_window conversation \
     cost_usd count cwd default deltas denied description detail diff disallowed_tools display_name done duration_ms effort entries \
-    env_allow error exit_code fail_on_denied failure fallback final_text first fork git group_id group_size header heartbeat_s http_status id idle_s idle_timeout_s images input input_tokens \
+    env_allow error exit_code fail_on_denied failure fallback final_text first fork git group_id group_size header heartbeat_s hint http_status id idle_s idle_timeout_s images input input_tokens \
     integer interactive kind label limit line locations max max_cost_usd max_frame_bytes max_length max_selected \
     max_tokens max_tool_calls max_turns max_wait_s mcp_servers message message_id metadata min min_length min_selected minor mode model multiple must_exist name new old \
     on_question_timeout on_rate_limit on_unsupported options origin outcome output output_tokens parent_call_id path path_type pattern payload permissions \

@@ -20,9 +20,10 @@ use spektacular::protocol::ids::{RunId, SessionId};
 use spektacular::protocol::inbound::{self, CancelScope, Message};
 use spektacular::protocol::limits;
 use spektacular::protocol::outbound::{
-    AgentExit, AgentName, Artifact, ArtifactRef, Body, CallId, Capabilities, FileEdit, Json, McpServerState, MessageId,
-    Metadata, Outcome, Place, PlanEntry, Progress, ProgressKind, PromptId, ProtocolVersion, Question, ShownSettings,
-    Started, Terminal, ToolExit, TurnReport, UnansweredItem, UnansweredItems, Unattended, Usage,
+    AgentCommand, AgentExit, AgentName, Artifact, ArtifactRef, Body, CallId, Capabilities, FileEdit, Json,
+    McpServerState, MessageId, Metadata, Outcome, Place, PlanEntry, Progress, ProgressKind, PromptId, ProtocolVersion,
+    Question, ShownSettings, Started, Terminal, ToolExit, TurnReport, UnansweredItem, UnansweredItems, Unattended,
+    Usage,
 };
 use spektacular::protocol::prompt::PromptInput;
 use spektacular::protocol::question::{
@@ -158,6 +159,11 @@ fn about_turn(most: bool) -> ProgressKind {
     }))
 }
 
+fn commands(most: bool) -> ProgressKind {
+    let said = || most.then(|| "d".into());
+    ProgressKind::Commands(vec![AgentCommand { name: "n".into(), description: said(), hint: said() }])
+}
+
 /// Every kind of progress: once with all fields, once with the required fields alone.
 fn abouts() -> Vec<(ProgressKind, ProgressKind)> {
     let message_id = MessageId::Said(1);
@@ -174,6 +180,7 @@ fn abouts() -> Vec<(ProgressKind, ProgressKind)> {
     let all = vec![
         (about_status(UtcTime::of_seconds(1_771_581_600.0)), about_status(None)),
         (session(true), session(false)),
+        (commands(true), commands(false)),
         (about_warning(UtcTime::of_seconds(1_771_581_600.0)), about_warning(None)),
         (about_resolved(Some((subject(), Answer::Decision(Decision::Deny)))), about_resolved(None)),
         same(ProgressKind::Heartbeat { idle_s: Seconds(1.0), waiting_on: WaitingOn::Input }),
@@ -191,6 +198,7 @@ fn abouts() -> Vec<(ProgressKind, ProgressKind)> {
     all.iter().for_each(|(most, _)| match most {
         ProgressKind::Status { .. }
         | ProgressKind::Session { .. }
+        | ProgressKind::Commands(_)
         | ProgressKind::Warning { .. }
         | ProgressKind::Resolved { .. } => {}
         ProgressKind::Heartbeat { .. }

@@ -72,8 +72,8 @@ fn descriptions_are_for_readers_of_any_language() {
         }
         assert_eq!(
             text.matches("From level full.").count(),
-            5,
-            "the kinds reasoning and todo, and three fields of tool"
+            6,
+            "the kinds reasoning, commands and todo, and three fields of tool"
         );
     }
 }

@@ -1,9 +1,9 @@
 //! Commands and mentioned files in a prompt.
 
 use super::{GEMINI, hear, initialized, prompted};
-use crate::agent::AgentEvent;
+use crate::agent::{AgentEvent, Driver, DriverOutput};
 use crate::protocol::request::Options;
-use crate::protocol::words::Warning;
+use crate::protocol::words::{Level, Warning};
 use serde_json::{Value, json};
 
 fn listed(names: &[&str]) -> Value {
@@ -52,5 +52,31 @@ fn a_mentioned_file_is_linked_only_in_a_raw_prompt() {
         let mut wanted = vec![json!({"type": "text", "text": prompt})];
         wanted.extend(links.into_iter().filter(|_| raw));
         assert_eq!(sent[0]["params"]["prompt"], json!(wanted));
+    }
+}
+
+#[test]
+fn a_conversation_reports_the_commands_and_a_prompt_may_call_one() {
+    for (progress, wanted) in [(Level::Full, "memory show, greet"), (Level::Normal, "")] {
+        let mut driver = prompted(
+            &GEMINI,
+            "Hi",
+            Options { progress: Some(progress), conversation: Some(true), ..Options::default() },
+        );
+        hear(&mut driver, &initialized(&json!({})));
+        let mut events = hear(&mut driver, &json!({"jsonrpc": "2.0", "id": 2, "result": {"sessionId": "s"}})).1;
+        events.extend(hear(&mut driver, &listed(&["memory show", "greet", "", "a\nb", "a/b"])).1);
+        let names = events.iter().filter_map(|event| match event {
+            AgentEvent::Commands(all) => Some(all.iter().map(|it| it.name.unredacted()).collect::<Vec<_>>().join(", ")),
+            _ => None,
+        });
+        assert_eq!(names.collect::<String>(), wanted);
+        hear(&mut driver, &json!({"jsonrpc": "2.0", "id": 3, "result": {"stopReason": "end_turn"}}));
+        for (raw, text) in [(Some(true), "/greet"), (None, "The task:\n/greet"), (Some(false), "The task:\n/greet")] {
+            let mut out = DriverOutput::default();
+            driver.take_commands(raw);
+            driver.follow_up("/greet", &[], &mut out);
+            assert!(out.send[0].contains(&json!(text).to_string()), "{:?}", out.send);
+        }
     }
 }

@@ -294,6 +294,8 @@ export interface Prompt {
   when?: "next" | "now" | null;
   /** The paths of images that belong to the prompt. */
   images?: string[] | null;
+  /** Whether the agent may take the prompt as a command. The default is that of run.start. */
+  raw_prompt?: boolean | null;
 }
 
 export interface End {
@@ -638,6 +640,29 @@ export interface ProgressSession {
   capabilities: Capabilities | null;
   /** The MCP servers of the run, and those that the agent reports besides. */
   mcp_servers: McpServerState[];
+  /** For work of a sub-agent: the tool call that started the sub-agent. */
+  parent_call_id?: string;
+  /** Whether something was cut. */
+  truncated?: true;
+}
+
+export interface AgentCommand {
+  /** The name, without the `/`. */
+  name: string;
+  /** The agent's own description. Null: it gives none. */
+  description: string | null;
+  /** The input that follows the name. Null: the agent does not say. */
+  hint: string | null;
+}
+
+/** The agent's own commands and skills, whenever it lists them in a conversation. From level full. */
+export interface ProgressCommands {
+  /** The kind of the progress. */
+  kind: "commands";
+  /** A line for people. */
+  text: string;
+  /** All of them. */
+  commands: AgentCommand[];
   /** For work of a sub-agent: the tool call that started the sub-agent. */
   parent_call_id?: string;
   /** Whether something was cut. */
@@ -1061,6 +1086,7 @@ export interface ProgressTurn {
 export type Progress =
   | ProgressStatus
   | ProgressSession
+  | ProgressCommands
   | ProgressWarning
   | ProgressQuestionResolved
   | ProgressHeartbeat

@@ -321,6 +321,8 @@ class Prompt(TypedDict):
     when: NotRequired[Union[Literal["next", "now"], None]]
     # The paths of images that belong to the prompt.
     images: NotRequired[Union[list[str], None]]
+    # Whether the agent may take the prompt as a command. The default is that of run.start.
+    raw_prompt: NotRequired[Union[bool, None]]
 
 
 class End(TypedDict):
@@ -685,6 +687,30 @@ class ProgressSession(TypedDict):
     capabilities: Union[Capabilities, None]
     # The MCP servers of the run, and those that the agent reports besides.
     mcp_servers: list[McpServerState]
+    # For work of a sub-agent: the tool call that started the sub-agent.
+    parent_call_id: NotRequired[str]
+    # Whether something was cut.
+    truncated: NotRequired[Literal[True]]
+
+
+class AgentCommand(TypedDict):
+    # The name, without the `/`.
+    name: str
+    # The agent's own description. Null: it gives none.
+    description: Union[str, None]
+    # The input that follows the name. Null: the agent does not say.
+    hint: Union[str, None]
+
+
+class ProgressCommands(TypedDict):
+    """The agent's own commands and skills, whenever it lists them in a conversation. From level full."""
+
+    # The kind of the progress.
+    kind: Literal["commands"]
+    # A line for people.
+    text: str
+    # All of them.
+    commands: list[AgentCommand]
     # For work of a sub-agent: the tool call that started the sub-agent.
     parent_call_id: NotRequired[str]
     # Whether something was cut.
@@ -1136,6 +1162,7 @@ class ProgressTurn(TypedDict):
 Progress = Union[
     ProgressStatus,
     ProgressSession,
+    ProgressCommands,
     ProgressWarning,
     ProgressQuestionResolved,
     ProgressHeartbeat,
