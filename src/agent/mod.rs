@@ -46,7 +46,7 @@ pub(crate) mod mcp;
 pub(crate) mod native;
 pub(crate) mod npx;
 mod preference;
-pub(crate) mod prompt_text;
+mod prompt_text;
 mod provider;
 mod recent;
 pub mod registry;

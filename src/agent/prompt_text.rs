@@ -4,21 +4,10 @@
 use super::AgentEvent;
 use crate::clean::one_line;
 use crate::protocol::outbound::{AgentCommand, Text};
+use crate::protocol::prompt::{called_command, first_word};
 use crate::protocol::sentence::Sentence;
 use crate::protocol::terms::sentence;
 use std::borrow::Cow;
-
-/// The command that a prompt calls: its first word, without the `/`. `None`: it calls none, such as one that begins with a
-/// path.
-pub(crate) fn called_command(prompt: &str) -> Option<&str> {
-    let word = prompt.trim_start().strip_prefix('/')?.split(char::is_whitespace).next()?;
-    (!word.is_empty() && !word.contains('/')).then_some(word)
-}
-
-/// The word of a command's name that a prompt begins with.
-pub(crate) fn first_word(name: &str) -> &str {
-    name.split(' ').next().unwrap_or_default()
-}
 
 /// The maximum number of commands that are reported, and the maximum characters of their names and descriptions.
 const COMMANDS: usize = 256;
@@ -71,21 +60,7 @@ pub(super) fn mentions(prompt: &str) -> impl Iterator<Item = (usize, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{called_command, mentions};
-
-    #[test]
-    fn the_first_word_is_a_command() {
-        for (prompt, command) in [
-            ("/greet Ada", Some("greet")),
-            (" \n/plugin:greet", Some("plugin:greet")),
-            ("/greet\nAda", Some("greet")),
-            ("/etc/hosts is wrong", None),
-            ("/ is the root", None),
-            ("greet /now", None),
-        ] {
-            assert_eq!(called_command(prompt), command, "{prompt}");
-        }
-    }
+    use super::mentions;
 
     #[test]
     fn a_mention_follows_a_boundary() {

@@ -1,6 +1,7 @@
 //! `adhoc`: one task through one agent.
 
 use super::complain;
+use super::prompt_line::surroundings;
 use super::task::TaskRunner;
 use super::texts::{self, Prompt};
 use super::worktree::{self, Again, WorktreeEnd, WorktreeRequest, in_worktree};
@@ -285,7 +286,7 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     }
     if converses {
         let opening = || Options { interactive: Some(wanted), ..options.clone() };
-        peer.converse(is_typed.then(opening));
+        peer.converse(is_typed.then(opening), surroundings(&job.layers));
     }
     let interactive = move |answered: bool| Options { interactive: Some(wanted && (person || answered)), ..options };
     let make = move || files.prepare(prompt, interactive);

@@ -17,6 +17,7 @@ mod init;
 mod integrate;
 mod manual;
 mod open;
+mod prompt_line;
 mod prompts;
 mod protocol;
 mod protocol_check;

@@ -71,6 +71,7 @@ Without a prompt, the conversation begins with the prompt line. A pipe on stdin 
 Enter sends the prompt. Alt-Enter begins a new line, and a paste may have several. The arrow keys bring earlier prompts back.
 A prompt that you type while the agent works waits for its turn. With ! at its beginning, the agent gets it at once, if it
 takes prompts while it works.
+A line that begins with / is a command: /help lists them, and the agent's own. Tab completes a command, and a path behind @.
 Ctrl-C cancels the turn. Ctrl-C twice within a second cancels the run. Ctrl-D on an empty line ends the conversation after
 what runs and what waits.",
             examples: &[

@@ -93,12 +93,22 @@ fn run(typed: &SessionsArgs) -> u8 {
     finish(text(typed))
 }
 
+/// The list of the last sessions in a directory.
+pub(super) fn listed(layers: &Layers, cwd: &Path) -> String {
+    let now = seconds_now();
+    newest(layers, Some(cwd)).iter().map(|found| line(found, now)).collect()
+}
+
+fn seconds_now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map(|since| since.as_secs()).unwrap_or_default()
+}
+
 fn text(typed: &SessionsArgs) -> Result<String, Failure> {
     let layers = configured()?;
     let cwd = typed.cwd.as_deref().unwrap_or(Path::new("."));
     let cwd = cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned());
     let found = newest(&layers, Some(&cwd));
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map(|since| since.as_secs()).unwrap_or_default();
+    let now = seconds_now();
     let one = |name: &str| find(&found, name).map_err(|message| Failure::new(Code::SessionNotFound, message));
     Ok(match (&typed.what, typed.output) {
         (SessionsAction::List, Output::Json) => {

@@ -117,13 +117,25 @@ fn prompt_of(raw: &RawValue, fields: &Fields<'_>) -> Result<FurtherPrompt, &'sta
     Ok(FurtherPrompt { text: text.into(), now, images, raw })
 }
 
+/// The command that a prompt calls: its first word, without the `/`. `None`: it calls none, such as one that begins with a
+/// path.
+pub(crate) fn called_command(prompt: &str) -> Option<&str> {
+    let word = prompt.trim_start().strip_prefix('/')?.split(char::is_whitespace).next()?;
+    (!word.is_empty() && !word.contains('/')).then_some(word)
+}
+
+/// The word of a command's name that a prompt begins with.
+pub(crate) fn first_word(name: &str) -> &str {
+    name.split(' ').next().unwrap_or_default()
+}
+
 /// A key occurs twice in a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repeated;
 
 #[cfg(test)]
 mod tests {
-    use super::{FurtherPrompt, PromptInput, Repeated};
+    use super::{FurtherPrompt, PromptInput, Repeated, called_command};
     use crate::json::Fields;
 
     fn read(json: &str) -> Result<Option<PromptInput>, Repeated> {
@@ -163,5 +175,19 @@ mod tests {
         }
         assert_eq!(read(r#"{"question_id":"q","value":1}"#), Ok(None));
         assert_eq!(read(r#"{"prompt":"a","prompt":"b"}"#), Err(Repeated));
+    }
+
+    #[test]
+    fn the_first_word_is_a_command() {
+        for (prompt, command) in [
+            ("/greet Ada", Some("greet")),
+            (" \n/plugin:greet", Some("plugin:greet")),
+            ("/greet\nAda", Some("greet")),
+            ("/etc/hosts is wrong", None),
+            ("/ is the root", None),
+            ("greet /now", None),
+        ] {
+            assert_eq!(called_command(prompt), command, "{prompt}");
+        }
     }
 }

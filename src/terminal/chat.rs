@@ -4,6 +4,8 @@
 use super::editor::{AnswerEnd, Editor, Face, KeyEffect, TOO_LONG, echo_of};
 use super::prompt;
 use super::screen::{Ink, Look, PromptLine};
+use super::slash::{ChatFacts, ChatPlace, Entered};
+use super::tools::painted;
 use super::width;
 use crate::clean::{one_line, whole};
 use crate::protocol::ids::{InboundId, PromptId};
@@ -25,7 +27,7 @@ const ROWS: usize = 8;
 const MENTION: usize = 60;
 /// Two presses of Ctrl-C within this time end the run.
 const TWICE: Duration = Duration::from_secs(1);
-const HELP: &str = "Type a prompt. Alt-Enter: new line, Ctrl-C: cancel the turn, Ctrl-D: end.\n";
+const HELP: &str = "Type a prompt. /help: more, Alt-Enter: new line, Ctrl-C: cancel, Ctrl-D: end.\n";
 
 /// The typed prompts of a conversation.
 #[derive(Debug)]
@@ -44,6 +46,9 @@ pub(super) struct Chat {
     interrupted: Option<Instant>,
     /// The first line of the prompt that began the run, if it was typed here.
     first_line: Option<String>,
+    known: ChatFacts,
+    /// Whether the run takes prompts as commands unless they say otherwise, because its first one called a command.
+    runs_raw: bool,
 }
 
 /// The state of the conversation.
@@ -81,7 +86,7 @@ pub(super) struct LineEffect {
 
 impl Chat {
     /// `opening`: the fields of run.start if the first prompt is typed here.
-    pub(super) fn new(look: Look, opening: Option<Options>) -> Chat {
+    pub(super) fn new(look: Look, opening: Option<Options>, around: ChatPlace) -> Chat {
         Chat {
             look,
             stage: opening.map_or(Stage::Starting, |options| Stage::Opening(Box::new(options))),
@@ -92,6 +97,8 @@ impl Chat {
             count: 0,
             interrupted: None,
             first_line: None,
+            known: ChatFacts::of(around),
+            runs_raw: false,
         }
     }
 
@@ -100,11 +107,15 @@ impl Chat {
         self.first_line.take()
     }
 
-    /// The lines before the first prompt line.
+    /// The lines before the first prompt line: the agent and the session, and the keys.
     pub(super) fn help(&self) -> String {
+        let about = match self.known.around.about.as_str() {
+            "" => String::new(),
+            about => self.dim(about),
+        };
         match self.stage {
-            Stage::Opening(_) => self.dim(HELP),
-            Stage::Starting | Stage::Working | Stage::Idle | Stage::Sent | Stage::Over => String::new(),
+            Stage::Opening(_) => about + &self.dim(HELP),
+            Stage::Starting | Stage::Working | Stage::Idle | Stage::Sent | Stage::Over => about,
         }
     }
 
@@ -158,6 +169,13 @@ impl Chat {
         if self.closing || matches!(self.stage, Stage::Over) {
             return LineEffect::default();
         }
+        if keys == b"\t" && self.look.escapes {
+            let (added, candidates) = self.known.complete(&self.editor.around().0);
+            self.editor.insert(&added);
+            let candidates: Vec<String> = candidates.iter().map(|name| one_line(name)).collect();
+            let lines = if candidates.is_empty() { String::new() } else { self.dim(&candidates.join("  ")) };
+            return LineEffect { lines, ..LineEffect::default() };
+        }
         let was_open = self.is_open();
         let KeyEffect { echo, end, .. } = self.editor.press_keys(keys, Face { visible: true, indent: 2, width });
         let echo = if self.look.escapes || !was_open { String::new() } else { echo };
@@ -176,11 +194,21 @@ impl Chat {
         if text.trim().is_empty() {
             return (String::new(), None);
         }
+        let opening = match &mut self.stage {
+            Stage::Opening(options) => Some(&mut **options),
+            Stage::Starting | Stage::Working | Stage::Idle | Stage::Sent | Stage::Over => None,
+        };
+        let calls = match self.known.read(text, opening) {
+            Entered::Prompt { calls } => calls,
+            Entered::Shown(lines) => return (lines.trim_end().to_owned() + "\n", None),
+        };
         // A line that the terminal cannot draw again stays as it was typed.
         let shown = matches!(self.stage, Stage::Opening(_) | Stage::Idle);
         let lines = if shown && self.look.escapes { self.quoted(text) } else { String::new() };
         if let Stage::Opening(options) = &mut self.stage {
-            let options = Options { prompt: Some(text.to_owned()), ..mem::take(&mut **options) };
+            let mut options = Options { prompt: Some(text.to_owned()), ..mem::take(&mut **options) };
+            self.runs_raw = calls;
+            options.raw_prompt = calls.then_some(true).or(options.raw_prompt);
             self.stage = Stage::Starting;
             self.first_line = text.lines().find(|line| !line.trim().is_empty()).map(str::to_owned);
             let start = Message::Start(Box::new(Payload { options, ..Payload::default() }));
@@ -188,12 +216,10 @@ impl Chat {
         }
         self.count += 1;
         let id = format!("prompt_{}", self.count);
-        let message = Message::Prompt(PromptInput::Prompt(FurtherPrompt {
-            text: text.into(),
-            now,
-            images: Vec::new(),
-            raw: None,
-        }));
+        let raw = (calls || self.runs_raw).then_some(calls);
+        // A command has a turn of its own.
+        let prompt = FurtherPrompt { text: text.into(), now: now && !calls, images: Vec::new(), raw };
+        let message = Message::Prompt(PromptInput::Prompt(prompt));
         if let Stage::Idle = self.stage {
             self.stage = Stage::Sent;
         }
@@ -235,6 +261,7 @@ impl Chat {
 
     /// Takes what the run reports about a prompt. Returns the lines to show.
     pub(super) fn heard(&mut self, reply_to: Option<&str>, progress: &Progress) -> String {
+        self.known.note(progress, |edit| painted(&self.look, edit));
         let sent = reply_to.and_then(|id| self.sent.remove(id));
         let ProgressKind::Prompt { prompt_id, state, .. } = progress.about else {
             // The run refused it.
@@ -284,7 +311,8 @@ impl Chat {
             let up = if last > row { format!("\u{1b}[{}A", last - row) } else { String::new() };
             drawn.push_str(&format!("\r{up}\u{1b}[{column}C"));
         }
-        PromptLine { drawn, above: row - first }
+        let above = rows[first..row].iter().map(|(_, used)| *used).collect();
+        PromptLine { drawn, above, column }
     }
 
     /// The form of a prompt above the agent's reply.
@@ -306,7 +334,7 @@ fn mention(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Chat, Look, Options, PromptId, PromptLine, Stage};
+    use super::{Chat, ChatPlace, Look, Options, PromptId, PromptLine, Stage};
     use crate::protocol::inbound::{CancelScope, Inbound, Message};
     use crate::protocol::outbound::{Progress, ProgressKind};
     use crate::protocol::prompt::PromptInput;
@@ -314,7 +342,8 @@ mod tests {
     use std::time::{Duration, Instant};
 
     fn chat(opening: bool) -> Chat {
-        Chat::new(Look { escapes: true, live: true, ..Look::default() }, opening.then(Options::default))
+        let look = Look { escapes: true, live: true, ..Look::default() };
+        Chat::new(look, opening.then(Options::default), ChatPlace::default())
     }
 
     fn meant(inbound: Option<Inbound>) -> String {
@@ -374,10 +403,13 @@ mod tests {
     fn the_line_wraps_and_keeps_its_cursor() {
         let mut chat = chat(true);
         chat.typed(b"abcdefg", 8);
-        assert_eq!(chat.drawn(8), PromptLine { drawn: "> abcde\n  fg".into(), above: 1 });
+        assert_eq!(chat.drawn(8), PromptLine { drawn: "> abcde\n  fg".into(), above: vec![7], column: 4 });
         chat.typed(b"\x1b[D\x1b[D\x1b[D", 8);
-        assert_eq!(chat.drawn(8), PromptLine { drawn: "> abcde\n  fg\r\u{1b}[1A\u{1b}[6C".into(), above: 0 });
+        assert_eq!(
+            chat.drawn(8),
+            PromptLine { drawn: "> abcde\n  fg\r\u{1b}[1A\u{1b}[6C".into(), above: vec![], column: 6 }
+        );
         chat.typed("\u{1b}\r".repeat(20).as_bytes(), 8);
-        assert_eq!(chat.drawn(8).above, 7);
+        assert_eq!(chat.drawn(8).above.len(), 7);
     }
 }

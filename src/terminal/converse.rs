@@ -3,6 +3,7 @@
 use super::TerminalPeer;
 use super::chat::{Chat, LineEffect};
 use super::screen::Shown;
+use super::slash::ChatPlace;
 use crate::engine::Understood;
 use crate::protocol::request::Options;
 use std::time::Instant;
@@ -10,9 +11,9 @@ use std::time::Instant;
 impl TerminalPeer {
     /// Shows a conversation, whose prompts are typed at the keyboard. `opening`: the fields of run.start if its prompt
     /// is typed too.
-    pub fn converse(&mut self, opening: Option<Options>) {
+    pub fn converse(&mut self, opening: Option<Options>, around: ChatPlace) {
         self.asking.stay();
-        self.chat = Some(Chat::new(self.look, opening));
+        self.chat = Some(Chat::new(self.look, opening, around));
         self.wake_at = Some(Instant::now());
     }
 

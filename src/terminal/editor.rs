@@ -132,6 +132,11 @@ impl Editor {
         effect
     }
 
+    /// Adds a text before the cursor of a text whose owner draws it.
+    pub(super) fn insert(&mut self, added: &str) {
+        self.text.extend_from_slice(added.as_bytes());
+    }
+
     /// Forgets an unfinished key or paste.
     pub(super) fn drop_unfinished_key(&mut self) {
         (self.keys, self.after_cr) = (Keys::Plain, false);

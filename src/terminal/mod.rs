@@ -19,6 +19,7 @@ mod phases;
 mod plan;
 mod prompt;
 mod screen;
+mod slash;
 mod speech;
 mod table;
 mod tools;
@@ -28,6 +29,7 @@ mod work;
 pub use alert::TerminalFeatures;
 pub(crate) use screen::Ink;
 pub use screen::{Detail, Look};
+pub use slash::ChatPlace;
 
 use crate::clean::{escaped, one_line};
 use crate::engine::{InAdvance, Outbox, Outgoing, Peer, ScreenChange, ScreenPeer, Understood};

@@ -88,8 +88,19 @@ pub(super) enum Below {
 pub(super) struct PromptLine {
     /// The bytes that draw it and leave the cursor in its place.
     pub(super) drawn: String,
-    /// The rows between its first row and the cursor's.
-    pub(super) above: usize,
+    /// The columns of each row above the cursor's.
+    pub(super) above: Vec<usize>,
+    /// The columns before the cursor.
+    pub(super) column: usize,
+}
+
+impl PromptLine {
+    /// The rows above the cursor. A terminal that became narrower has wrapped the line.
+    fn rows_above(&self, width: usize) -> usize {
+        let width = width.max(1);
+        let wrapped = self.above.iter().map(|columns| columns.div_ceil(width).max(1));
+        wrapped.sum::<usize>() + self.column.saturating_sub(1) / width
+    }
 }
 
 impl Shown {
@@ -208,7 +219,7 @@ impl Screen {
         match std::mem::take(&mut self.line) {
             Line::Nothing => String::new(),
             Line::Text | Line::Prompt => below + "\n",
-            Line::Typed(PromptLine { above, .. }) if self.look.escapes => match above {
+            Line::Typed(typed) if self.look.escapes => match typed.rows_above(width) {
                 0 => "\r\u{1b}[J".into(),
                 rows => format!("\r\u{1b}[{rows}A\u{1b}[J"),
             },
@@ -276,7 +287,8 @@ mod tests {
     #[test]
     fn a_line_that_is_typed_stays_below_the_output() {
         let mut screen = Screen::new(Look { escapes: true, ..LOOK });
-        let typed = |drawn: &str, above| Below::Typed(PromptLine { drawn: drawn.into(), above });
+        let typed =
+            |drawn: &str, above| Below::Typed(PromptLine { drawn: drawn.into(), above: vec![3; above], column: 3 });
         let mut seen = |text: &str, below| {
             let chunk = screen.place(Shown { text: text.into(), ..Shown::default() }, below, 80);
             [chunk.before, chunk.out, chunk.err].map(|bytes| String::from_utf8(bytes).unwrap()).join("|")
@@ -287,6 +299,16 @@ mod tests {
         assert_eq!(seen("text\n", typed("> a\n  b", 1)), "\r\u{1b}[1A\u{1b}[J|text\n|> a\n  b");
         assert_eq!(seen("", Below::Nothing), "\r\u{1b}[1A\u{1b}[J||");
         assert_eq!(seen("half", typed("> a", 0)), "|half|\n> a");
+    }
+
+    #[test]
+    fn a_typed_line_that_the_terminal_wrapped_is_cleared_completely() {
+        let mut screen = Screen::new(Look { escapes: true, ..LOOK });
+        let line = PromptLine { drawn: "x".into(), above: vec![25, 4], column: 12 };
+        for (width, rows) in [(80, 2), (10, 5), (12, 4)] {
+            let _ = screen.place(Shown::default(), Below::Typed(line.clone()), 80);
+            assert_eq!(screen.clear(width), format!("\r\u{1b}[{rows}A\u{1b}[J"), "{width}");
+        }
     }
 
     #[test]

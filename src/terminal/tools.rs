@@ -1,7 +1,7 @@
 //! The lines of a tool call: its title and result, the end of a failed one's output, and the changes of an edit.
 
 use super::TerminalPeer;
-use super::screen::{Detail, Ink};
+use super::screen::{Detail, Ink, Look};
 use super::width;
 use super::work::span;
 use crate::clean::{one_line, whole};
@@ -116,14 +116,7 @@ impl TerminalPeer {
                 }
                 room -= 1;
                 let line = self.fitting(&line.replace('\t', "    "));
-                let ink = match line.chars().next() {
-                    Some('+') => Some(Ink::Green),
-                    Some('-') => Some(Ink::Red),
-                    Some('@' | '\\') => Some(Ink::Dim),
-                    _ => None,
-                };
-                let line = ink.map_or_else(|| line.clone(), |ink| self.look.paint(ink, &line));
-                let _ = writeln!(out, "    {}", line.trim_end());
+                let _ = writeln!(out, "    {}", changed_line(&self.look, &line).trim_end());
             }
             if room > 0 && edit.is_cut {
                 out.push_str("    ... (the rest of the diff is too long to show)\n");
@@ -140,6 +133,25 @@ impl TerminalPeer {
     fn fitting(&self, line: &str) -> String {
         width::cut(line, self.width().saturating_sub(5).clamp(8, COLUMNS))
     }
+}
+
+/// A line of a diff in its colour.
+fn changed_line(look: &Look, line: &str) -> String {
+    let ink = match line.chars().next() {
+        Some('+') => Some(Ink::Green),
+        Some('-') => Some(Ink::Red),
+        Some('@' | '\\') => Some(Ink::Dim),
+        _ => None,
+    };
+    ink.map_or_else(|| line.to_owned(), |ink| look.paint(ink, line))
+}
+
+/// All changes of an edit, below the name of its file.
+pub(super) fn painted(look: &Look, edit: &FileEdit) -> String {
+    let lines = whole(edit.lines.shown());
+    let lines = without_first_hunk(&lines).lines().map(|line| changed_line(look, line) + "\n");
+    let cut = if edit.is_cut { "... (the rest of the diff is too long to show)\n" } else { "" };
+    format!("{}\n{}{cut}", look.paint(Ink::Bold, &one_line(edit.path.shown())), lines.collect::<String>())
 }
 
 /// The changes without the position of a new file's lines, which is obvious.

@@ -2,8 +2,8 @@
 
 use super::super::shared::SharedState;
 use super::ClientSession;
-use crate::agent::prompt_text::{called_command, first_word};
 use crate::json::Object;
+use crate::protocol::prompt::{called_command, first_word};
 use serde_json::{Value, json};
 
 impl ClientSession {

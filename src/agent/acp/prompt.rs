@@ -7,11 +7,12 @@
 use super::Acp;
 use super::session::Phase;
 use crate::agent::hash::hash;
-use crate::agent::prompt_text::{called_command, commands, first_word, mentions, no_such_command};
+use crate::agent::prompt_text::{commands, mentions, no_such_command};
 use crate::agent::text::FinalAnswer;
 use crate::agent::{AgentEvent, DriverOutput};
 use crate::json::Object;
 use crate::protocol::image::Image;
+use crate::protocol::prompt::{called_command, first_word};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -5,9 +5,10 @@
 
 use super::Codex;
 use crate::agent::DriverOutput;
-use crate::agent::prompt_text::{called_command, commands, no_such_command};
+use crate::agent::prompt_text::{commands, no_such_command};
 use crate::json::Object;
 use crate::protocol::image::Image;
+use crate::protocol::prompt::called_command;
 use serde_json::json;
 
 /// The request for the list of skills.

@@ -259,3 +259,70 @@ fn a_terminal_without_escape_sequences_takes_prompts_too() {
     assert!(!seen.contains('\u{1b}'), "{seen:?}");
     assert_eq!(prompts(&person), ["begin", "again"]);
 }
+
+#[test]
+fn a_slash_chooses_the_model_shows_facts_and_calls_the_agents_commands() {
+    let script = Script::new().say("msg_1", "One").result("One").sh("prompt").say("msg_2", "Two").done("Two");
+    let mut person = Case::with(script).file("work/notes/today.md", "").at_terminal(&["chat"]);
+    person.waits_for("Claude Code, a new session");
+    person.waits_for("> ");
+    person.types("/model opus\r");
+    person.waits_for("model: opus");
+    person.types("/permissions never\r");
+    person.waits_for("`permissions` must be");
+    person.types("/coast\r");
+    person.waits_for("turn 1 done");
+    person.waits_for("> ");
+    person.types("/cost\r");
+    person.waits_for("17 tokens in, 5 out");
+    person.types("/coast\r");
+    person.waits_for("Did you mean /cost?");
+    person.types("/model sonnet\r");
+    person.waits_for("--continue --model");
+    // A Tab that arrives with other keys is part of a pasted text.
+    for (keys, shown) in
+        [("/com", "> /com"), ("\t", "/compact "), ("now @no", "@no"), ("\t", "@notes/"), ("\t", "@notes/today.md ")]
+    {
+        person.types(keys);
+        person.waits_for(shown);
+    }
+    person.types("\r");
+    person.waits_for("turn 2 done");
+    person.waits_for("> ");
+    person.types(CTRL_D);
+    ends_with(&mut person, 0);
+    let log = AgentLog::new(&person.case.path("log"));
+    assert!(log.argv().contains(&"--model=opus".to_owned()), "{:?}", log.argv());
+    assert_eq!(
+        log.prompts(),
+        ["/coast", "/compact now @notes/today.md "],
+        "before it lists its commands, it may have any"
+    );
+}
+
+#[test]
+fn a_terminal_that_becomes_narrow_keeps_one_copy_of_the_prompt() {
+    let mut person = Case::with(Script::hello()).columns(60).at_terminal(&["chat"]);
+    person.waits_for("> ");
+    person.types("a prompt that is a good deal longer than half of the line");
+    person.waits_for("of the line");
+    person.resizes(30);
+    // 59 columns are two rows of 30. The cursor goes up to the first of them.
+    person.waits_for("\r\u{1b}[1A\u{1b}[J");
+    person.types("\u{15}");
+    person.types(CTRL_D);
+    ends_with(&mut person, 0);
+}
+
+#[test]
+fn a_conversation_says_which_session_it_continues() {
+    let case = Case::with(Script::hello());
+    let first = case.run(&["adhoc", "Say the word"]);
+    assert_eq!(first.code, Some(0), "{}", first.err);
+    let mut person = case.at_terminal(&["chat", "--continue"]);
+    let line = person.waits_for("word)");
+    assert!(line.contains("Claude Code, continuing session ") && line.contains(" (Say the"), "{line}");
+    person.waits_for("> ");
+    person.types(CTRL_D);
+    ends_with(&mut person, 0);
+}

@@ -1,0 +1,297 @@
+//! The commands of a conversation's prompt line, and the completion of what is typed there.
+
+use crate::clean::one_line;
+use crate::protocol::outbound::{AgentCommand, FileEdit, Progress, ProgressKind, Usage};
+use crate::protocol::prompt::{called_command, first_word};
+use crate::protocol::request::Options;
+use crate::suggest::{Typed, Unknown};
+use serde_json::value::to_raw_value;
+use std::path::{Path, PathBuf};
+
+/// The maximum size of the changes that `/diff` shows, in bytes. The oldest are dropped.
+const CHANGES_BYTES: usize = 256 << 10;
+/// The maximum number of candidates of a completion that are shown.
+const SHOWN: usize = 40;
+
+/// Our own commands: the name, its input, and a description.
+const OWN: [(&str, &str, &str); 7] = [
+    ("agent", " NAME", "choose the agent, before the first prompt"),
+    ("cost", "", "show the tokens and the cost so far"),
+    ("diff", "", "show the changes that the agent reported"),
+    ("help", "", "show the commands and the keys"),
+    ("model", " NAME", "choose the model, before the first prompt"),
+    ("permissions", " POLICY", "choose what runs without asking, before the first prompt"),
+    ("sessions", "", "list the last sessions in this directory"),
+];
+
+/// The surroundings of a conversation, for its prompt line.
+#[derive(Debug, Default)]
+pub struct ChatPlace {
+    /// The line that says which agent and which session the conversation has.
+    pub about: String,
+    /// The last sessions in the directory, a line each.
+    pub sessions: String,
+    /// The names of the agents.
+    pub agents: Vec<String>,
+    /// The directory of the run.
+    pub cwd: PathBuf,
+    /// The files whose path below a directory begins with a text, those of a folder with a `/` at the end.
+    pub files: Option<fn(&Path, &str) -> Vec<String>>,
+}
+
+/// The facts that the commands show.
+#[derive(Debug, Default)]
+pub(super) struct ChatFacts {
+    pub(super) around: ChatPlace,
+    /// The agent's own commands. `None`: it has not listed them.
+    commands: Option<Vec<AgentCommand>>,
+    usage: Option<Usage>,
+    /// The edits so far, as painted lines.
+    changes: Vec<String>,
+}
+
+/// The meaning of an entered text.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Entered {
+    /// A prompt. `calls`: it calls a command of the agent's.
+    Prompt { calls: bool },
+    /// A command of ours, with the lines that it shows.
+    Shown(String),
+}
+
+impl ChatFacts {
+    pub(super) fn of(around: ChatPlace) -> ChatFacts {
+        ChatFacts { around, ..ChatFacts::default() }
+    }
+
+    /// Takes note of the run's progress. `paint`: the lines of an edit.
+    pub(super) fn note(&mut self, progress: &Progress, paint: impl Fn(&FileEdit) -> String) {
+        if let ProgressKind::Commands(all) = &progress.about {
+            self.commands = Some(all.clone());
+        } else if let ProgressKind::Usage(usage) = &progress.about {
+            self.usage = Some(*usage);
+        } else if let ProgressKind::Tool { diff, .. } = &progress.about {
+            self.changes.extend(diff.iter().map(paint));
+            let mut size: usize = self.changes.iter().map(String::len).sum();
+            while size > CHANGES_BYTES && self.changes.len() > 1 {
+                size -= self.changes.remove(0).len();
+            }
+        }
+    }
+
+    /// The meaning of an entered text. `opening`: the fields of the run, if it has not begun.
+    pub(super) fn read(&self, text: &str, opening: Option<&mut Options>) -> Entered {
+        // A blank before the slash makes it a text.
+        let Some(name) = called_command(text).filter(|_| text.starts_with('/')) else {
+            return Entered::Prompt { calls: false };
+        };
+        let rest = text[1 + name.len()..].trim();
+        if OWN.iter().any(|(own, ..)| *own == name) {
+            return Entered::Shown(self.own(name, rest, opening));
+        }
+        let names = || self.commands.iter().flatten().map(|command| first_word(command.name.shown()));
+        if self.commands.is_none() || names().any(|known| known == name) {
+            return Entered::Prompt { calls: true };
+        }
+        let unknown = Unknown { what: "command", dashes: "/", typed: Typed::Value(name), place: "" };
+        let known = OWN.iter().map(|(own, ..)| *own).chain(names());
+        let otherwise = "/help lists the commands; a blank before the / sends the text as it is.";
+        Entered::Shown(unknown.message(known, otherwise))
+    }
+
+    fn own(&self, name: &str, rest: &str, opening: Option<&mut Options>) -> String {
+        match name {
+            "cost" => self.usage.map_or_else(
+                || "Nothing was used so far.".to_owned(),
+                |usage| {
+                    let cost = usage.cost_usd.map(|cost| format!(", ${cost:.4}")).unwrap_or_default();
+                    format!("{}{cost}", usage.line())
+                },
+            ),
+            "diff" if self.changes.is_empty() => "The agent reported no change to a file so far.".to_owned(),
+            "diff" => self.changes.concat(),
+            "sessions" if self.around.sessions.is_empty() => "No session is stored for this directory.".to_owned(),
+            "sessions" => format!("{}`spektacular chat --resume ID` continues one.", self.around.sessions),
+            "agent" | "model" | "permissions" => self.choose(name, rest, opening),
+            _ => self.help(),
+        }
+    }
+
+    /// Chooses a setting of the run that has not begun.
+    fn choose(&self, name: &str, value: &str, opening: Option<&mut Options>) -> String {
+        if value.is_empty() {
+            return format!("Name it: /{name}{}", OWN.iter().find(|(own, ..)| *own == name).map_or("", |row| row.1));
+        }
+        let Some(options) = opening else {
+            let how = if name == "agent" { "" } else { " --continue" };
+            return format!(
+                "A conversation keeps its {name}: end it with Ctrl-D, and run `spektacular chat{how} --{name} …`."
+            );
+        };
+        if name == "agent" && !self.around.agents.iter().any(|known| known == value) {
+            let unknown = Unknown { what: "agent", dashes: "", typed: Typed::Value(value), place: "" };
+            let known = self.around.agents.iter().map(String::as_str);
+            return unknown.message(known, "`spektacular agents list` lists them.");
+        }
+        match to_raw_value(value).map(|raw| options.set(name, &raw)) {
+            Ok(Ok(())) => format!("{name}: {}", one_line(value)),
+            Ok(Err(problem)) => format!("`{name}` {}.", problem.clause()),
+            Err(_) => format!("`{name}` cannot be set."),
+        }
+    }
+
+    fn help(&self) -> String {
+        let row = |name: &str, hint: &str, about: &str| {
+            let head = format!("/{name}{hint}");
+            format!("  {head:<22} {about}").trim_end().to_owned() + "\n"
+        };
+        let mut lines: String = OWN.iter().map(|(name, hint, about)| row(name, hint, about)).collect();
+        let theirs = self.commands.iter().flatten();
+        let theirs: Vec<String> = theirs.map(|command| format!("/{}", one_line(command.name.shown()))).collect();
+        if !theirs.is_empty() {
+            lines.push_str(&format!("  of the agent: {}\n", theirs.join(" ")));
+        }
+        lines + "  Tab completes a command, and a path behind @. A blank before the / sends the text as it is."
+    }
+
+    /// Completes the word at the end of this text. Returns the characters to add, and the candidates to show.
+    pub(super) fn complete(&self, before: &str) -> (String, Vec<String>) {
+        let word = before.rsplit(char::is_whitespace).next().unwrap_or_default();
+        let (typed, mut all): (&str, Vec<String>) = if let (Some(name), true) = (word.strip_prefix('/'), word == before)
+        {
+            let theirs = self.commands.iter().flatten().map(|command| first_word(command.name.shown()).to_owned());
+            (name, OWN.iter().map(|(own, ..)| (*own).to_owned()).chain(theirs).collect())
+        } else if let (Some(path), Some(files)) = (word.strip_prefix('@'), self.around.files) {
+            (path, files(&self.around.cwd, path))
+        } else {
+            return (String::new(), Vec::new());
+        };
+        all.retain(|name| name.starts_with(typed));
+        all.sort();
+        all.dedup();
+        let common = all.iter().skip(1).fold(all.first().cloned().unwrap_or_default(), |common, name| {
+            common.chars().zip(name.chars()).take_while(|(one, other)| one == other).map(|(one, _)| one).collect()
+        });
+        let mut added = common.get(typed.len()..).unwrap_or_default().to_owned();
+        if let [only] = &all[..] {
+            added.push_str(if only.ends_with('/') { "" } else { " " });
+        }
+        let candidates = if added.is_empty() { all.into_iter().take(SHOWN).collect() } else { Vec::new() };
+        (added, candidates)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ChatFacts, ChatPlace, Entered, OWN};
+    use crate::protocol::outbound::{AgentCommand, CallId, FileEdit, Progress, ProgressKind, ToolExit, Usage};
+    use crate::protocol::request::Options;
+    use crate::protocol::words::{Category, ToolState};
+    use crate::terminal::screen::Look;
+    use crate::terminal::tools::painted;
+
+    fn known() -> ChatFacts {
+        let command = |name: &str| AgentCommand { name: name.into(), description: None, hint: None };
+        let around = ChatPlace {
+            agents: vec!["claude".into(), "codex".into()],
+            files: Some(|_, typed| {
+                let all = ["src/", "src/main.rs", "sample.txt"].into_iter().filter(|path| path.starts_with(typed));
+                all.map(str::to_owned).collect()
+            }),
+            ..ChatPlace::default()
+        };
+        let mut known = ChatFacts { around, ..ChatFacts::default() };
+        let all = ["review", "memory show"].map(command).to_vec();
+        known.note(&Progress::new(ProgressKind::Commands(all), ""), |_| String::new());
+        known
+    }
+
+    #[test]
+    fn a_slash_calls_our_command_or_the_agents_and_nothing_else() {
+        let known = known();
+        let prompt = |calls| Entered::Prompt { calls };
+        for (text, entry) in [
+            ("hello", prompt(false)),
+            ("/etc/hosts is wrong", prompt(false)),
+            (" /review", prompt(false)),
+            ("/review a.rs", prompt(true)),
+            ("/memory show", prompt(true)),
+        ] {
+            assert_eq!(known.read(text, None), entry, "{text}");
+        }
+        assert_eq!(ChatFacts::default().read("/any", None), prompt(true), "the agent may have it");
+        let Entered::Shown(lines) = known.read("/reviw", None) else { panic!("it was sent") };
+        assert_eq!(lines, "Unknown command /reviw. Did you mean /review?");
+        let Entered::Shown(lines) = known.read("/help", None) else { panic!("it was sent") };
+        assert!(OWN.iter().all(|(name, ..)| lines.contains(&format!("/{name}"))), "{lines}");
+        assert!(lines.contains("/review /memory show"), "{lines}");
+    }
+
+    #[test]
+    fn settings_are_chosen_before_the_first_prompt() {
+        let (known, mut options) = (known(), Options::default());
+        let mut said = |text: &str| match known.read(text, Some(&mut options)) {
+            Entered::Shown(lines) => lines,
+            Entered::Prompt { .. } => panic!("{text} was sent"),
+        };
+        assert_eq!(said("/model opus"), "model: opus");
+        assert_eq!(said("/agent codex"), "agent: codex");
+        assert_eq!(said("/agent codx"), "Unknown agent codx. Did you mean codex?");
+        assert!(said("/permissions never").starts_with("`permissions` must be"), "{}", said("/permissions never"));
+        assert_eq!(said("/permissions read-only"), "permissions: read-only");
+        assert_eq!(said("/model"), "Name it: /model NAME");
+        assert_eq!((options.model.as_deref(), options.agent.as_deref()), (Some("opus"), Some("codex")));
+        let Entered::Shown(late) = known.read("/model opus", None) else { panic!("it was sent") };
+        assert!(late.contains("spektacular chat --continue --model"), "{late}");
+    }
+
+    #[test]
+    fn the_cost_is_that_so_far() {
+        let mut known = known();
+        assert_eq!(known.read("/cost", None), Entered::Shown("Nothing was used so far.".into()));
+        let usage = Usage { input_tokens: Some(5), output_tokens: Some(2), cost_usd: Some(0.5), ..Usage::default() };
+        known.note(&Progress::new(ProgressKind::Usage(usage), ""), |_| String::new());
+        assert_eq!(known.read("/cost", None), Entered::Shown("5 tokens in, 2 out, $0.5000".into()));
+    }
+
+    #[test]
+    fn the_changes_are_those_so_far() {
+        let mut known = known();
+        assert_eq!(known.read("/diff", None), Entered::Shown("The agent reported no change to a file so far.".into()));
+        let edit = FileEdit::new("a.rs", "@@ -0,0 +1 @@\n+new\n".into()).unwrap();
+        let exit = ToolExit { code: None, in_frame: false };
+        let about = ProgressKind::Tool {
+            call_id: CallId(1),
+            name: None,
+            category: Category::Edit,
+            state: ToolState::Completed,
+            locations: Vec::new(),
+            duration_ms: None,
+            exit_code: exit,
+            sandbox_suspected: false,
+            phase: None,
+            input: None,
+            output: None,
+            diff: vec![edit.clone(), edit],
+        };
+        known.note(&Progress::new(about, ""), |edit| painted(&Look::default(), edit));
+        assert_eq!(known.read("/diff", None), Entered::Shown("a.rs\n+new\na.rs\n+new\n".into()));
+    }
+
+    #[test]
+    fn the_word_before_the_cursor_is_completed() {
+        let none = Vec::<String>::new;
+        for (before, added, candidates) in [
+            ("/he", "lp ", none()),
+            ("/rev", "iew ", none()),
+            ("/me", "mory ", none()),
+            ("say /he", "", none()),
+            ("look at @sr", "c/", vec![]),
+            ("@sa", "mple.txt ", none()),
+            ("@s", "", vec!["sample.txt".to_owned(), "src/".into(), "src/main.rs".into()]),
+            ("plain", "", none()),
+        ] {
+            assert_eq!(known().complete(before), (added.to_owned(), candidates), "{before}");
+        }
+    }
+}
