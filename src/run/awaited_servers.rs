@@ -96,6 +96,11 @@ impl ActiveRun {
             let failure = server.failure();
             return self.stop(Outcome::Failed(failure), None);
         }
+        self.warn_of_silent_servers();
+    }
+
+    /// Warns of the servers that nobody needs, and that are not there yet.
+    pub(super) fn warn_of_silent_servers(&mut self) {
         for at in 0..self.servers.list.len() {
             let server = &mut self.servers.list[at];
             let is_silent = server.launched == Some(McpState::Pending) && server.state == McpState::Pending;

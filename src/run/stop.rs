@@ -16,6 +16,9 @@ impl ActiveRun {
     pub(super) fn decide(&mut self, outcome: Outcome) {
         if !self.ladder.is_decided() {
             self.warn_of_background();
+            if matches!(outcome, Outcome::Completed { .. }) {
+                self.warn_of_silent_servers();
+            }
         }
         let leave_time = self.features().leave_time;
         self.ladder.begin_exit(self.effects.now, outcome, leave_time);

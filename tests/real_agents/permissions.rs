@@ -13,6 +13,7 @@ rows!(old: permission_always_is_no_wider_than_it_says permission_always_covers_e
 rows!(permission_denied_without_an_answer);
 rows!(of permission_that_nobody_can_give: claude Claude);
 rows!(of a_sub_agent_waits_for_nobody: opencode OpenCode);
+rows!(of a_sub_agent_that_may_act_is_denied: gemini Gemini);
 
 fn ask(agent: Agent, scenario: &str, rules: Vec<Rule>) -> Run {
     run(Lab::new(agent, scenario), json!({}), rules)
@@ -125,4 +126,11 @@ fn a_sub_agent_waits_for_nobody(agent: Agent) {
         assert_eq!(run.tools(), [("agent", "completed")], "{policy}");
         assert_eq!(run.made("asked.txt"), acts, "{policy}");
     }
+}
+
+/// Nobody would hear what it asks for.
+fn a_sub_agent_that_may_act_is_denied(agent: Agent) {
+    let run = run(Lab::new(agent, "delegate_generalist"), json!({"permissions": "allow"}), Vec::new());
+    run.completed("All done.");
+    assert_eq!(run.tools(), [("agent", "denied")]);
 }

@@ -17,6 +17,7 @@ rows!(of tools_not_allowed: claude Claude);
 rows!(of budget_of_turns: claude Claude);
 rows!(of sub_agent_names_its_call: claude Claude);
 rows!(of sub_agent_counts: claude Claude);
+rows!(a_sub_agent_works);
 
 /// A prompt runs no command of the agent and names no file.
 fn prompt_is_text(agent: Agent) {
@@ -212,4 +213,32 @@ fn sub_agent_counts(agent: Agent) {
     assert_eq!(run.stub().conversation().len(), 4, "two requests of each");
     assert_eq!(usage["input_tokens"], 400);
     assert_eq!(usage["output_tokens"], 40);
+}
+
+/// The run ends with the agent's own answer, and not before its sub-agent's work.
+fn a_sub_agent_works(agent: Agent) {
+    let (scenario, more, answer) = match agent {
+        // In the background the sub-agent would race with its parent for the replies of the script.
+        Agent::Claude | Agent::OldClaude => ("sub_agent", json!({"background": "refuse"}), "There is nothing."),
+        Agent::Codex => ("delegate_codex", json!({"agent_args": ["-c", "features.multi_agent_v2=true"]}), "All done."),
+        Agent::Gemini => ("delegate_gemini", json!({}), "All done."),
+        Agent::OpenCode => ("sub_agent_acts", json!({}), "All done."),
+    };
+    let mut payload = json!({"permissions": "allow", "timeout_s": 100});
+    payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let run = run(Lab::new(agent, scenario), payload, Vec::new());
+    run.completed(answer);
+    let tools = run.tools();
+    assert_eq!(tools.iter().filter(|tool| **tool == ("agent", "completed")).count(), 1, "{tools:?}");
+    let frames = run.outcome.progress("tool");
+    let started: Vec<_> = frames.iter().filter(|tool| tool.text("state") == "started").collect();
+    let call = started.iter().find(|tool| tool.text("category") == "agent").unwrap().text("call_id");
+    let inner = started.iter().filter(|tool| tool.text("parent_call_id") == call).count();
+    // The ACP of the others reports nothing of a sub-agent.
+    assert_eq!(inner, usize::from(matches!(agent, Agent::Claude | Agent::OldClaude | Agent::Codex)), "{tools:?}");
+    match agent {
+        Agent::Codex | Agent::OpenCode => assert!(run.made("asked.txt")),
+        Agent::Gemini => assert!(run.stub().tool_results().concat().contains("The scout saw a heron.")),
+        Agent::Claude | Agent::OldClaude => {}
+    }
 }

@@ -13,6 +13,9 @@ use crate::lab::Lab;
 rows!(old: setup_is_there);
 rows!(own_denials_win);
 rows!(reads_are_the_default);
+rows!(of a_hook_at_the_end_gets_its_time: claude Claude);
+rows!(of commands_run_without_user_namespaces: codex Codex);
+rows!(of sub_agents_stay_in_the_turn: opencode OpenCode);
 rows!(of mentions_stay_text: claude Claude, claude_old OldClaude);
 rows!(a_raw_prompt_calls_a_skill_and_sends_a_file a_conversation_names_the_commands_and_one_prompt_calls_one);
 
@@ -107,6 +110,46 @@ fn own_denials_win(agent: Agent) {
     let run = run(lab, payload, Vec::new());
     assert!(run.outcome.completed()["text"].as_str().unwrap().ends_with("That was it."));
     assert!(!run.made("asked.txt"), "{:?}", run.tools());
+}
+
+/// By itself, Claude Code gives the hooks at its end 1.5 s, and a run its exit 2 s.
+fn a_hook_at_the_end_gets_its_time(agent: Agent) {
+    let mut lab = Lab::new(agent, "hello");
+    let hook = json!({"type": "command", "command": "sleep 5; touch the_end.txt", "timeout": 20});
+    let hooks = json!({"hooks": {"SessionEnd": [{"hooks": [hook]}]}});
+    lab.case = lab.case.file("home/.claude/settings.json", &hooks.to_string());
+    let run = run(lab, json!({}), Vec::new());
+    run.completed("Good day from the model.");
+    assert!(run.made("the_end.txt") && run.outcome.warnings("leaked_process").is_empty(), "{:?}", run.files());
+}
+
+/// As in many containers. Where nothing can be unshared, the system already forbids them.
+fn commands_run_without_user_namespaces(agent: Agent) {
+    let within = "unshare --map-root-user true 2>/dev/null || exec \"$@\"; \
+        exec unshare --map-root-user sh -c 'echo 0 >/proc/sys/user/max_user_namespaces; exec \"$@\"' sh \"$@\"";
+    for (payload, wanted) in [
+        (json!({"permissions": "allow"}), (4, true, true)),
+        (json!({"interactive": false}), (2, false, false)),
+        (json!({"permissions": "deny"}), (0, false, false)),
+    ] {
+        let mut lab = project(agent, "four_kinds");
+        lab.case = lab.case.shell(within);
+        let run = run(lab, payload.clone(), Vec::new());
+        run.outcome.completed();
+        assert_eq!(done(&run), wanted, "{payload}: {:?}", run.tools());
+        let warnings = run.outcome.warnings("sandbox_partial");
+        assert!(warnings.len() == 1 && warnings[0].text("text").contains("user namespaces"), "not one warning");
+    }
+}
+
+/// Nobody would hear of one in the background.
+fn sub_agents_stay_in_the_turn(agent: Agent) {
+    let mut lab = Lab::new(agent, "hello");
+    lab.case = lab.case.env("OPENCODE_EXPERIMENTAL_BACKGROUND_SUBAGENTS", "true");
+    let run = run(lab, json!({"permissions": "allow"}), Vec::new());
+    run.completed("Good day from the model.");
+    let request = run.stub().first_request();
+    assert!(request.contains("subagent_type") && !request.contains("\"background\""), "{request}");
 }
 
 /// A file that the prompt mentions is not sent to the model.

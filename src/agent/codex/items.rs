@@ -51,6 +51,9 @@ pub(super) struct Patch {
     pub(super) diff: String,
 }
 
+/// The maximum length of a remembered command, in bytes. A longer one keeps its shell wrapper in its name.
+const REMEMBERED: usize = 4096;
+
 /// The maximum number of remembered servers with a denied call.
 const DENIED: usize = 256;
 
@@ -67,8 +70,8 @@ pub(super) struct Items {
     patches: OpenMap<Patch>,
     /// The call that started each sub-agent, by the sub-agent's thread.
     children: RecentMap<CallKey>,
-    /// The open tool calls that were reported.
-    begun: OpenMap<()>,
+    /// The open tool calls that were reported. Those that run commands have their command, with its shell wrapper.
+    begun: OpenMap<String>,
     finished: Recent,
 }
 
@@ -131,11 +134,14 @@ impl Items {
         drop(self.streams.drain());
     }
 
-    /// Forgets the tool calls that a turn left unfinished.
-    pub(super) fn forget_calls(&mut self, turn: &str) {
-        let is_kept = |key: &str| key.strip_prefix(turn).is_none_or(|rest| !rest.starts_with('/'));
-        self.patches.retain(|key, _| is_kept(key));
-        self.begun.retain(|key, ()| is_kept(key));
+    /// Forgets the tool calls that a turn left unfinished. Returns those that run commands, with their commands.
+    pub(super) fn forget_calls(&mut self, turn: &str) -> Vec<(String, String)> {
+        let is_left = |key: &str| key.strip_prefix(turn).is_some_and(|rest| rest.starts_with('/'));
+        self.patches.retain(|key, _| !is_left(key));
+        let left = self.begun.iter().filter(|(key, command)| is_left(key) && !command.is_empty());
+        let left = left.map(|(key, command)| (key.clone(), command.clone())).collect();
+        self.begun.retain(|key, _| !is_left(key));
+        left
     }
 
     /// The approximate size of the open items, in bytes.
@@ -243,8 +249,10 @@ impl Items {
             self.finished.add(&key);
             self.tool_over(key, kind, item, out);
         } else if is_new {
-            let bytes = key.len();
-            self.begun.insert(key, (), bytes);
+            let command = item.str("command").filter(|_| kind == "commandExecution").unwrap_or_default();
+            let command = command[..command.floor_char_boundary(REMEMBERED)].to_owned();
+            let bytes = key.len() + command.len();
+            self.begun.insert(key, command, bytes);
         }
     }
 

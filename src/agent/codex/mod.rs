@@ -286,12 +286,17 @@ impl Codex {
                 out.events.push(servers::state(params?)?);
                 Some(())
             }
+            "turn/started" | "turn/completed" if params.is_some_and(|params| !self.is_own(params)) => {
+                let thread = params?.str("threadId")?;
+                self.background.other_turn(&thread, method == "turn/completed", out);
+                Some(())
+            }
             "turn/started" => {
-                params.filter(|params| self.is_own(params)).and_then(|params| self.turn_started(params, out));
+                params.and_then(|params| self.turn_started(params, out));
                 Some(())
             }
             "thread/goal/updated" if self.is_own(params?) => self.background.goal(params?, out),
-            "turn/completed" if self.is_own(params?) => self.turn_completed(params?, out),
+            "turn/completed" => self.turn_completed(params?, out),
             // Notifications that we do not pass on, and those of later versions.
             _ => Some(()),
         }

@@ -510,3 +510,38 @@ fn codex_begins_turns_by_itself_for_an_active_goal() {
     codex.follow_up("And now?", &[], &mut DriverOutput::default());
     assert!(told(&mut codex, &begun("w")).events.is_empty());
 }
+
+#[test]
+fn a_sub_agent_is_a_call_and_work_that_outlives_the_turn() {
+    let mut codex = running();
+    let mut told = |method: &str, thread: &str, rest: &str| {
+        told(&mut codex, &format!(r#"{{"method":"{method}","params":{{"threadId":"{thread}",{rest}}}}}"#)).events
+    };
+    let activity = |id: &str, kind: &str| {
+        format!(
+            r#""turnId":"u","item":{{"type":"subAgentActivity","id":"{id}","kind":"{kind}","agentThreadId":"c","agentPath":"/root/look"}}"#
+        )
+    };
+    let turn = |status: &str| format!(r#""turn":{{"id":"v","status":"{status}"}}"#);
+    let pending = |events: &[AgentEvent]| match events.last() {
+        Some(AgentEvent::Background(names)) => names.iter().map(|name| name.unredacted().to_owned()).collect(),
+        _ => vec!["not told".to_owned()],
+    };
+    let begun = told("item/started", "t", &activity("c1", "started"));
+    let [AgentEvent::Tool { call, category, title: Some(title), .. }, AgentEvent::Background(_)] = &begun[..] else {
+        panic!("{begun:?}")
+    };
+    assert_eq!((*category, title.unredacted()), (Category::Agent, "Agent: look"));
+    assert!(told("item/completed", "t", &activity("c1", "started")).is_empty());
+    let command = r#""turnId":"v","item":{"type":"commandExecution","id":"x","command":"ls","status":"inProgress"}"#;
+    let shown = told("item/started", "c", command);
+    assert!(matches!(&shown[..], [AgentEvent::Tool { parent, .. }] if *parent == Some(*call)), "{shown:?}");
+    let over = told("turn/completed", "t", r#""turn":{"id":"u","status":"completed","items":[]}"#);
+    assert!(matches!(over[..], [AgentEvent::TurnOver(_)]), "{over:?}");
+    assert_eq!(pending(&told("turn/completed", "c", &turn("completed"))), [""; 0]);
+    let ended = told("item/started", "t", &activity("done", "completed"));
+    assert!(matches!(&ended[..], [AgentEvent::ToolOver { call: ended, .. }] if ended == call), "{ended:?}");
+    // A further task for the same sub-agent.
+    assert_eq!(pending(&told("turn/started", "c", &turn("inProgress"))), ["look"]);
+    assert!(told("turn/started", "stranger", &turn("inProgress")).is_empty());
+}

@@ -1,50 +1,93 @@
 //! The turns of a thread: their ends, those that Codex begins by itself, and the work that outlives them.
 //!
 //! Facts (measured on 0.169.0): a command that outlives its turn ends with an `item/completed` of its own. Codex begins
-//! turns by itself as long as the thread has an active goal, which a tool of the model's sets.
+//! turns by itself as long as the thread has an active goal, which a tool of the model's sets. A sub-agent goes on when the
+//! turn that started it is over, and begins no further turn of the thread.
 
 use super::ask::CodexRequest;
 use super::items::Spot;
 use super::script::script_of;
 use super::{Codex, START, errors};
 use crate::agent::text::FinalAnswer;
-use crate::agent::{AgentEvent, DriverOutput, TurnOver};
+use crate::agent::{AgentEvent, CallKey, DriverOutput, TurnOver, title};
 use crate::json::{Object, Raw};
-use crate::protocol::outbound::Text;
-use crate::protocol::words::TurnOrigin;
+use crate::protocol::outbound::{Text, ToolFacts};
+use crate::protocol::words::{Category, ToolState, TurnOrigin};
 use std::collections::BTreeMap;
 
-/// The maximum number of open commands that are remembered.
+/// The maximum number of commands, and of sub-agents, that are remembered.
 const OPEN: usize = 256;
 /// The maximum length of a command's name, in bytes.
 const NAME: usize = 200;
-/// The maximum length of a remembered command, in bytes. A longer one keeps its shell wrapper in its name.
-const REMEMBERED: usize = 4096;
 
 /// The work that outlives a turn.
 #[derive(Debug, Default)]
 pub(super) struct OutlivingWork {
-    /// The open commands of the running turn with their shell wrappers, by their keys. Most end with their turn, so they
-    /// get names only if they outlive it.
-    open: BTreeMap<String, String>,
-    /// The open commands of past turns.
+    /// The open commands of past turns, by their keys.
     left: BTreeMap<String, Text>,
+    /// The sub-agents, by their threads.
+    agents: BTreeMap<String, SubAgent>,
     /// The active goal of the thread.
     goal: Option<Text>,
+}
+
+/// A sub-agent, whose work belongs to the call with the key of its thread.
+#[derive(Debug)]
+struct SubAgent {
+    name: Text,
+    works: bool,
+    /// Whether its call is open.
+    is_called: bool,
 }
 
 impl OutlivingWork {
     /// Takes the beginning or the end of an item.
     pub(super) fn item(&mut self, spot: &Spot<'_>, item: &Object<'_>, over: bool, out: &mut DriverOutput) {
-        let Some(id) = item.str("id").filter(|_| item.is("type", "commandExecution")) else { return };
-        let key = spot.key(&id);
-        if over {
-            if self.open.remove(&key).is_none() && self.left.remove(&key).is_some() {
+        if item.is("type", "subAgentActivity") {
+            self.sub_agent(spot, item, out);
+            return;
+        }
+        let Some(id) = item.str("id").filter(|_| over && !self.left.is_empty()) else { return };
+        if self.left.remove(&spot.key(&id)).is_some() {
+            self.report(out);
+        }
+    }
+
+    /// Takes a step in the life of a sub-agent, which comes twice.
+    fn sub_agent(&mut self, spot: &Spot<'_>, item: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
+        let thread = item.string("agentThreadId")?;
+        let (call, is_known) = (CallKey::of(&thread), self.agents.contains_key(&thread));
+        let state = match item.str("kind").as_deref()? {
+            "started" if !is_known && self.agents.len() < OPEN => {
+                let path = item.string("agentPath").unwrap_or_default();
+                let name = path.rsplit('/').next().unwrap_or_default();
+                out.events.push(AgentEvent::Tool {
+                    call,
+                    category: Category::Agent,
+                    name: "spawn_agent".into(),
+                    title: Some(title(Category::Agent, "", name).into()),
+                    locations: Vec::new(),
+                    input: None,
+                    parent: spot.parent,
+                });
+                self.agents.insert(thread, SubAgent { name: name.into(), works: true, is_called: true });
                 self.report(out);
+                return Some(());
             }
-        } else if self.open.len() < OPEN {
-            let command = item.str("command").unwrap_or_default();
-            self.open.insert(key, command[..command.floor_char_boundary(REMEMBERED)].to_owned());
+            "completed" => ToolState::Completed,
+            "interrupted" => ToolState::Failed,
+            _ => return None,
+        };
+        std::mem::take(&mut self.agents.get_mut(&thread)?.is_called).then_some(())?;
+        out.events.push(AgentEvent::ToolOver { call, state, output: None, facts: ToolFacts::default() });
+        Some(())
+    }
+
+    /// Takes the beginning or the end of a turn of another thread, which may be a sub-agent's.
+    pub(super) fn other_turn(&mut self, thread: &str, over: bool, out: &mut DriverOutput) {
+        if let Some(agent) = self.agents.get_mut(thread).filter(|agent| agent.works == over) {
+            agent.works = !over;
+            self.report(out);
         }
     }
 
@@ -56,21 +99,18 @@ impl OutlivingWork {
         Some(())
     }
 
-    /// Takes the end of a turn. Its commands outlive it only if it `is_completed`: Codex ends those of an interrupted one,
-    /// and reports the end of none of them.
-    fn turn_over(&mut self, turn: &str, is_completed: bool, out: &mut DriverOutput) {
-        let is_left = |key: &str| key.strip_prefix(turn).is_some_and(|rest| rest.starts_with('/'));
-        let (left, open) = std::mem::take(&mut self.open).into_iter().partition(|(key, _)| is_left(key));
-        self.open = open;
-        let left: BTreeMap<String, String> = left;
-        if is_completed && !left.is_empty() && self.left.len() < OPEN {
-            self.left.extend(left.into_iter().map(|(key, command)| (key, name(command))));
+    /// Takes the open commands of a turn that is over. They outlive it only if it `is_completed`: Codex ends those of an
+    /// interrupted one, and reports the end of none of them.
+    fn turn_over(&mut self, open: Vec<(String, String)>, is_completed: bool, out: &mut DriverOutput) {
+        if is_completed && !open.is_empty() && self.left.len() < OPEN {
+            self.left.extend(open.into_iter().map(|(key, command)| (key, name(command))));
             self.report(out);
         }
     }
 
     fn report(&self, out: &mut DriverOutput) {
-        out.events.push(AgentEvent::Background(self.left.values().chain(&self.goal).cloned().collect()));
+        let agents = self.agents.values().filter(|agent| agent.works).map(|agent| &agent.name);
+        out.events.push(AgentEvent::Background(self.left.values().chain(agents).chain(&self.goal).cloned().collect()));
     }
 }
 
@@ -101,8 +141,8 @@ impl Codex {
         if self.running.as_ref() == Some(&id) {
             self.running = None;
         }
-        self.items.forget_calls(&id);
-        self.background.turn_over(&id, done.is("status", "completed"), out);
+        let open = self.items.forget_calls(&id);
+        self.background.turn_over(open, done.is("status", "completed"), out);
         // The turn's requests are over. Questions in a message stay open.
         let (gone, kept) = std::mem::take(&mut self.pending)
             .into_iter()

@@ -249,6 +249,16 @@ fn a_run_goes_on_without_a_server_that_it_does_not_need() {
 }
 
 #[test]
+fn a_run_that_completes_before_a_server_is_there_warns() {
+    let outcome = run(acp(&json!({})), otter(false));
+    outcome.completed();
+    assert_eq!(states(&outcome), ["pending"]);
+    let warnings = outcome.warnings("mcp_unavailable");
+    let [warning] = warnings.as_slice() else { panic!("{} warnings", warnings.len()) };
+    assert_eq!(warning.text("text"), "The MCP server otter is not available");
+}
+
+#[test]
 fn a_needed_server_that_the_agent_does_not_start_ends_the_run_too() {
     let mut payload = otter(true);
     payload["start_timeout_s"] = json!(1.5);

@@ -49,7 +49,12 @@ pub(super) const LIKE: Profile = Profile {
     unasked: &[],
     new_prompt: None,
     // Nobody could answer its own tool for questions, which waits without a limit.
-    env: &[("OPENCODE_DISABLE_AUTOUPDATE", "1"), ("OPENCODE_ENABLE_QUESTION_TOOL", "false")],
+    env: &[
+        ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
+        ("OPENCODE_ENABLE_QUESTION_TOOL", "false"),
+        // Its ACP reports neither their end nor the turn that follows.
+        ("OPENCODE_EXPERIMENTAL_BACKGROUND_SUBAGENTS", "false"),
+    ],
     names_tools: true,
     ids_name_tools: false,
     titles_are_commands: false,
