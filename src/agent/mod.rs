@@ -462,6 +462,9 @@ pub trait Driver: Send {
     /// Sends the first prompt, which waited for MCP servers. See [`AgentEvent::AwaitsServers`].
     fn send_held(&mut self, _out: &mut DriverOutput) {}
 
+    /// Notes that the agent has started [`Settings::ask_server`].
+    fn ask_server_came(&mut self, _out: &mut DriverOutput) {}
+
     /// Asks the agent to stop its turn and to stay for the next one. Returns whether it can.
     fn interrupt_turn(&mut self, _out: &mut DriverOutput) -> bool {
         false

@@ -30,6 +30,8 @@ pub enum AskEvent {
 /// The meaning of an event for the run. The number identifies the call.
 #[derive(Debug)]
 pub enum AskOutcome {
+    /// The agent has started the ask-server.
+    Came,
     /// The model asks these questions.
     Asked(u64, Vec<Ask>),
     /// The caller no longer waits for the answers.
@@ -105,7 +107,7 @@ impl AskConnections {
             AskEvent::Came(from, lines) => {
                 let server = Server::new(self.offered.clone());
                 self.peers.insert(from, Peer { lines, lengths: VecDeque::new(), server });
-                Vec::new()
+                vec![AskOutcome::Came]
             }
             AskEvent::Line(from, line) => {
                 let out = self.peers.get_mut(&from).map_or(Out::Nothing, |peer| peer.server.message(&line));
@@ -235,7 +237,7 @@ mod tests {
     fn call_at(callers: &mut AskConnections, from: u64, id: u64, now: Instant) -> Option<u64> {
         match callers.handle(AskEvent::Line(from, request(id)), now).pop()? {
             AskOutcome::Asked(call, _) => Some(call),
-            AskOutcome::Withdrawn(_) | AskOutcome::Submitted(_) => None,
+            AskOutcome::Came | AskOutcome::Withdrawn(_) | AskOutcome::Submitted(_) => None,
         }
     }
 

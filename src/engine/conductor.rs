@@ -390,6 +390,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
     /// Handles a question from the agent's model, or its withdrawal.
     pub(super) fn asked(&mut self, outcome: AskOutcome) {
         self.step(match outcome {
+            AskOutcome::Came => Event::AskServerCame,
             AskOutcome::Asked(call, asks) => Event::ToolAsk { call, asks },
             AskOutcome::Withdrawn(call) => Event::ToolAskWithdrawn { call },
             AskOutcome::Submitted(result) => Event::Submitted(result),

@@ -61,6 +61,10 @@ pub trait Host {
     /// Starts the agent. `stderr`: whether the lines of its stderr are needed. Error: the reason why the agent cannot
     /// run, and what to do about it.
     fn spawn(&mut self, launch: &Launch, settings: &Settings, stderr: bool) -> Result<(), Failure>;
+    /// The package that npx runs in place of the missing program of the agent that was started last.
+    fn npx_package(&self) -> Option<&'static str> {
+        None
+    }
     /// Keeps other runs from resuming a session that the agent writes, until its process is gone.
     fn hold_session(&mut self, _id: &SessionId) {}
     /// Queues a line for the agent's stdin.

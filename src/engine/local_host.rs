@@ -476,6 +476,10 @@ impl Host for LocalHost {
         Ok(())
     }
 
+    fn npx_package(&self) -> Option<&'static str> {
+        self.agent.as_ref()?.npx_package
+    }
+
     fn hold_session(&mut self, id: &SessionId) {
         // Another process may have it only if two new sessions have one id.
         self.sessions.hold(id);

@@ -58,6 +58,8 @@ pub(crate) struct AgentProcess {
     sweep: Sender<(Duration, Option<Reaper>)>,
     emptied: Sender<AgentLines>,
     reaper: Option<Reaper>,
+    /// The package that npx runs in place of the agent's missing program.
+    pub(crate) npx_package: Option<&'static str>,
     /// The folder of the files that the agent reads. Dropping this removes it.
     _files: Option<Scratch>,
     /// The files of its sessions, and its environment, which leads to them.
@@ -79,6 +81,7 @@ impl AgentProcess {
         mirror: bool,
     ) -> Result<AgentProcess, Failure> {
         let found = find_program(launch, settings, nonce)?;
+        let npx_package = launch.package.filter(|_| found.launch.package.is_none());
         let (launch, program, mut environment) = (&*found.launch, found.program, found.environment);
         if let (Some(files), Some(id)) = (launch.session_files, &settings.session_id) {
             make_loadable(files, id, &|name| environment.get(OsStr::new(name)).cloned())?;
@@ -113,7 +116,7 @@ impl AgentProcess {
         // The sentinel has a different nonce, because the agent's processes know the one in their environment.
         let agent = AgentProcess::attach(child, tree, &tree::nonce(), mirror, (out, our_out), (err, our_err));
         let sessions = launch.session_files.map(|files| (files, environment));
-        agent.map(|agent| AgentProcess { _files: folder, sessions, ..agent })
+        agent.map(|agent| AgentProcess { npx_package, _files: folder, sessions, ..agent })
     }
 
     /// Whether the agent can load the session later.
@@ -179,6 +182,7 @@ impl AgentProcess {
             emptied,
             reaper,
             sessions: None,
+            npx_package: None,
             _files: None,
             data,
             process,

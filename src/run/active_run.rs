@@ -177,6 +177,7 @@ impl ActiveRun {
                 self.stop(Outcome::Failed(failure), None);
             }
             Event::Spawned => self.begin_process(),
+            Event::SpawnedByNpx(package) => self.effects.tell_of_npx(package),
             Event::SpawnFailed(failure) => {
                 self.agent.process = ProcessState::Ended;
                 self.fail_start(failure);
@@ -187,6 +188,7 @@ impl ActiveRun {
             Event::Stderr(text) => self.drive(|driver, out| driver.stderr(text, out)),
             Event::SessionLost => self.agent.session_id = None,
             Event::More => self.handle_waiting_event(),
+            Event::AskServerCame => self.drive(|driver, out| driver.ask_server_came(out)),
             Event::ToolAsk { call, asks } => {
                 self.deadlines.active = now;
                 self.ask_questions(Asker::Tool(call), asks.into_iter().collect());

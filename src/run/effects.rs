@@ -117,6 +117,12 @@ impl Effects {
         }
     }
 
+    /// Reports that the start may take minutes.
+    pub(super) fn tell_of_npx(&mut self, package: &str) {
+        let text = format!("Starting the agent: npx runs {package}, and downloads it first if necessary");
+        self.tell(ProgressKind::Status { status: Status::Starting, until: None, agent: None }, text, None);
+    }
+
     pub(super) fn status(&mut self, status: Status, text: &str, reply_to: Option<InboundId>) {
         if self.status.replace(status) == Some(status) {
             return;

@@ -119,6 +119,8 @@ pub enum Event<'a> {
     OutputLost,
     /// The agent's process started.
     Spawned,
+    /// npx runs this package in place of the agent's missing program.
+    SpawnedByNpx(&'static str),
     /// The next agent takes over, as [`Effect::HandOver`] requested. Its settings have the prompt for it.
     TakesOver(Box<Start>),
     /// The agent's process could not be started.
@@ -128,6 +130,8 @@ pub enum Event<'a> {
     Line(Line<'a>),
     /// A line of the agent's stderr, or a part of a long one.
     Stderr(&'a str),
+    /// The agent started the server that offers our tools.
+    AskServerCame,
     /// The model called the tool `ask_user`.
     ToolAsk {
         /// The call; unique in a run.

@@ -391,12 +391,14 @@ impl Run {
             Event::Warn(origin, warning, text) => return self.hold(held, origin.id, warning, text.into()),
             // These come from an agent, or from a run that has one.
             Event::Spawned
+            | Event::SpawnedByNpx(_)
             | Event::TakesOver(_)
             | Event::TaskOver
             | Event::SpawnFailed(_)
             | Event::Line(_)
             | Event::Stderr(_)
             | Event::SessionLost
+            | Event::AskServerCame
             | Event::ToolAsk { .. }
             | Event::ToolAskWithdrawn { .. }
             | Event::McpServer { .. }

@@ -265,7 +265,7 @@ impl TerminalPeer {
         Shown::lines(line)
     }
 
-    /// Takes note of progress that is not shown.
+    /// Takes note of progress that is not shown, except a second word about the start.
     fn unseen(&mut self, progress: &Progress, now: Instant) -> Shown {
         if let ProgressKind::Status { status, until, agent } = &progress.about {
             self.work.status(*status, *until, now);
@@ -281,7 +281,7 @@ impl TerminalPeer {
         {
             return self.turn(turn, now);
         }
-        Shown::default()
+        Shown::lines(self.work.slow_start(progress))
     }
 
     fn progress(&mut self, progress: &Progress, now: Instant) -> Shown {

@@ -1,7 +1,8 @@
 //! The agent's current activity for the status line; times, counts and costs for people.
 
+use crate::clean::one_line;
 use crate::protocol::ids::CallId;
-use crate::protocol::outbound::{Place, Text, Usage};
+use crate::protocol::outbound::{Place, Progress, Text, Usage};
 use crate::protocol::utc::UtcTime;
 use crate::protocol::words::{Status, ToolState};
 use std::collections::{BTreeMap, HashMap};
@@ -18,6 +19,8 @@ pub(super) struct Activity {
     status: Option<Status>,
     /// The end of the limit that is waited for.
     limit_ends: Option<UtcTime>,
+    /// Whether the last status was a second word about the start.
+    starts_slowly: bool,
     /// The running tools, by the order in which they began.
     tools: BTreeMap<u64, Tool>,
     /// The places of the running tools in that order, by id.
@@ -55,6 +58,11 @@ impl Activity {
     /// The time since the beginning.
     pub(super) fn elapsed(&self, now: Instant) -> Duration {
         self.began.map_or(Duration::ZERO, |began| now.saturating_duration_since(began))
+    }
+
+    /// The line of a second word about the start, which takes longer than usual.
+    pub(super) fn slow_start(&mut self, progress: &Progress) -> String {
+        if std::mem::take(&mut self.starts_slowly) { one_line(progress.text.shown()) + "\n" } else { String::new() }
     }
 
     /// Whether the run continues.
@@ -96,7 +104,7 @@ impl Activity {
         self.limit_ends = until;
         self.awaited = self.awaited(now);
         self.awaited_since = (status == Status::WaitingForInput).then_some(now);
-        self.status = Some(status);
+        self.starts_slowly = self.status.replace(status) == Some(Status::Starting) && status == Status::Starting;
     }
 
     /// The time spent waiting for the person so far.

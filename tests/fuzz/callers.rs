@@ -113,6 +113,7 @@ impl Play {
                 AskOutcome::Withdrawn(call) => {
                     hold(self.calls.remove(&call).is_some(), "a call is withdrawn that is not open")?;
                 }
+                AskOutcome::Came => {}
                 AskOutcome::Submitted(_) => return Err("a result comes, although no tool takes one".into()),
             }
         }

@@ -115,6 +115,18 @@ pub(crate) struct Acp {
     own_tools: Vec<&'static str>,
     /// The name of their server.
     ask_server: String,
+    ask_link: AskLink,
+}
+
+/// Whether the agent has started our server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum AskLink {
+    /// It is not known, and not looked for.
+    #[default]
+    Unknown,
+    /// A turn passed without it.
+    Missing,
+    Here,
 }
 
 impl Acp {
@@ -290,8 +302,9 @@ impl Driver for Acp {
     fn features(&self, settings: &Settings) -> Features {
         let capabilities = Capabilities {
             questions: match (self.own_tools.contains(&self.profile.ask_tool), self.profile.servers) {
-                (true, _) => QuestionKind::ALL.to_vec(),
                 // By question markers.
+                _ if self.ask_link == AskLink::Missing => vec![QuestionKind::Select, QuestionKind::Text],
+                (true, _) => QuestionKind::ALL.to_vec(),
                 (false, ServerWay::Nowhere) => vec![QuestionKind::Select, QuestionKind::Text],
                 (false, _) => vec![QuestionKind::Confirm, QuestionKind::Select, QuestionKind::Text],
             },
@@ -391,6 +404,12 @@ impl Driver for Acp {
         let launch = Launch { send: first.send, images, session_files, ..self.base.launch("acp", args, env) };
         let start_timeout = self.steps.start_timeout().or(launch.start_timeout);
         Ok(Some(Launch { files, start_timeout, ..launch }))
+    }
+
+    fn ask_server_came(&mut self, out: &mut DriverOutput) {
+        if std::mem::replace(&mut self.ask_link, AskLink::Here) == AskLink::Missing {
+            self.tell_session(out);
+        }
     }
 
     fn line(&mut self, line: Line<'_>, out: &mut DriverOutput) {

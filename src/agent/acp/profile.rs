@@ -71,6 +71,8 @@ impl Profile {
 pub(super) enum ServerWay {
     /// By the request that opens the session.
     Session,
+    /// By the request that opens the session, unless it ignores them. Nobody tried it.
+    Untried,
     /// By a file, which follows this beginning of an argument. It ignores those of the session.
     File(&'static str),
     /// It ignores those of the session, and has no other way that lasts for one run.
@@ -131,7 +133,7 @@ impl OwnCall {
 }
 
 /// An unknown agent that speaks ACP.
-pub(crate) static GENERIC: Profile = UNKNOWN;
+pub(crate) static GENERIC: Profile = Profile { servers: ServerWay::Untried, ..UNKNOWN };
 
 pub(super) const UNKNOWN: Profile = Profile {
     name: "The agent",

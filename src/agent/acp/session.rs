@@ -4,7 +4,7 @@ use super::ask::Denial;
 use super::model_choice::model_choice;
 use super::modes::{AskLevel, ModeChoice, Modes, Setter};
 use super::profile::{HiddenFailure, Profile, ServerWay};
-use super::{Acp, errors, steps};
+use super::{Acp, AskLink, errors, steps};
 use crate::agent::limit::{Limit, reachable};
 use crate::agent::preference::no_effect;
 use crate::agent::reply::NO_USER;
@@ -64,6 +64,8 @@ pub(super) struct SessionSetup {
     changes: VecDeque<(Setter, Value, bool)>,
     permissions: Permissions,
     model: Option<String>,
+    /// The model of the session, as far as it is known.
+    shown_model: Option<String>,
     pub(super) servers: Vec<McpServer>,
     /// Whether the first prompt waits for servers, of which the agent says nothing.
     pub(super) awaits_servers: bool,
@@ -259,11 +261,8 @@ impl Acp {
         let offered = result.map(model_choice).unwrap_or_default();
         let ready = self.steps.check(&self.start.agent, out);
         let stand_in = self.start.model.is_none().then(|| offered.stand_in(self.profile)).flatten();
-        out.events.push(AgentEvent::Session {
-            id: SessionId::new(self.session.as_str()),
-            version: self.version.clone().map(Text::from),
-            model: self.start.model.clone().or(offered.current).map(Text::from),
-        });
+        self.start.shown_model = self.start.model.clone().or(offered.current);
+        self.tell_session(out);
         if let Some(failure) = stand_in.or(ready.err()) {
             return self.fail(failure, out);
         }
@@ -398,6 +397,24 @@ impl Acp {
         out.events.push(AgentEvent::TurnOver(over));
     }
 
+    pub(super) fn tell_session(&self, out: &mut DriverOutput) {
+        out.events.push(AgentEvent::Session {
+            id: SessionId::new(self.session.as_str()),
+            version: self.version.clone().map(Text::from),
+            model: self.start.shown_model.clone().map(Text::from),
+        });
+    }
+
+    /// Notices that an agent that nobody tried ignores the servers of a session: its model was never offered our tool.
+    fn miss_ask_server(&mut self, out: &mut DriverOutput) {
+        let is_expected = self.profile.servers == ServerWay::Untried && self.own_tools.contains(&self.profile.ask_tool);
+        if is_expected && self.ask_link == AskLink::Unknown {
+            self.ask_link = AskLink::Missing;
+            out.warn("This agent has not started the server for questions: its model can ask only by question markers");
+            self.tell_session(out);
+        }
+    }
+
     fn end_turn(&mut self, out: &mut DriverOutput) {
         self.phase = Phase::Idle;
         self.end_message(out);
@@ -409,6 +426,7 @@ impl Acp {
 
     fn turn_ended(&mut self, result: Option<&Object<'_>>, out: &mut DriverOutput) {
         self.end_turn(out);
+        self.miss_ask_server(out);
         if let Some(result) = result.filter(|_| !self.steps.reported) {
             self.count(result, out);
         }

@@ -38,7 +38,9 @@ pub(super) fn play(row: &VerifyRow, agent: &Agent, endpoint: &Endpoint, folder: 
     let mut payload: Value = serde_json::from_str(row.start).map_err(io::Error::other)?;
     payload["agent"] = json!(agent.name);
     payload["timeout_s"] = json!(RUN_S);
-    payload["start_timeout_s"] = json!(START_S);
+    if payload["start_timeout_s"].is_null() {
+        payload["start_timeout_s"] = json!(START_S);
+    }
     payload["prompt"] = json!("Do the next part of the work.");
     let mut seen = place.talk(row, &payload)?;
     if row.further == Further::Resume && seen.0.last().is_some_and(|end| end["type"] == "run.completed") {

@@ -73,8 +73,14 @@ const LONG: &str = r#"{"replies": [{"calls": [{"shell": "touch at_work; sleep 30
 const HERON: &str = r#"{"replies": [{"say": ["The word is heron."]}, {"say": ["I said it."]}]}"#;
 const NO_KEY: &str =
     r#"{"replies": [], "after": {"refuse": {"status": 401, "message": "This API key is not valid."}}}"#;
+const BROKEN: &str = r#"{"replies": [], "after": {"refuse": {"status": 500, "message": "The model is broken."}}}"#;
 const BUSY: &str =
     r#"{"replies": [], "after": {"refuse": {"status": 429, "message": "Too many requests: slow down."}}}"#;
+
+/// A run that needs an MCP server, which is a script of the shell without a tool.
+const SERVER: &str = r#"{"start_timeout_s": 60, "mcp_servers": [{"name": "badges", "command": "sh", "args": ["-c",
+    "while read -r line; do id=${line##*\"id\":}; id=${id%%[,\\}]*}; case $line in *'\"initialize\"'*) answer='{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{\"tools\":{}},\"serverInfo\":{\"name\":\"badges\",\"version\":\"1\"}}';; *'\"tools/list\"'*) answer='{\"tools\":[]}';; *'\"ping\"'*) answer={};; *) continue;; esac; printf '{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\\n' \"$id\" \"$answer\"; done"
+]}]}"#;
 
 const fn row(
     name: &'static str,
@@ -104,6 +110,8 @@ pub(super) const ROWS: &[VerifyRow] = &[
     VerifyRow { further: Further::Resume, ..row("resume", Some(Promise::Session), HERON, "{}", SeenRun::remembers) },
     row("401", Some(Promise::Failures), NO_KEY, "{}", |seen| seen.failed("auth_required")),
     row("429", Some(Promise::Failures), BUSY, "{}", |seen| seen.failed("rate_limited")),
+    row("500", Some(Promise::Failures), BROKEN, "{}", |seen| seen.failed("provider_unavailable")),
+    row("mcp", Some(Promise::McpServers), HELLO, SERVER, SeenRun::started_the_server),
 ];
 
 impl VerifyRow {
@@ -213,6 +221,14 @@ impl SeenRun {
             (true, true) => self.says("So be it."),
             (true, false) => RowResult::NotKept("the model did not hear the answer".into()),
             (false, _) => self.other_end().unwrap_or_else(|| RowResult::NotKept("it did not ask".into())),
+        }
+    }
+
+    fn started_the_server(&self) -> RowResult {
+        let is_ready = |frame: &Value| frame["payload"]["mcp_servers"][0]["state"] == "ready";
+        match self.frames.iter().any(is_ready) {
+            true => self.says("Good day."),
+            false => self.other_end().unwrap_or_else(|| RowResult::NotKept("it did not start the server".into())),
         }
     }
 

@@ -159,6 +159,9 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
             self.record(|| Moment::Spawn(argv));
         }
         self.step(Event::Spawned);
+        if let Some(package) = self.host.npx_package() {
+            self.step(Event::SpawnedByNpx(package));
+        }
         self.agent.images.clone_from(&launch.images);
         launch.send.iter().for_each(|line| self.send(line.clone()));
         self.refuse_unsent();

@@ -272,6 +272,14 @@ fn npx_starts_an_agent_whose_program_is_missing_and_its_failure_has_a_name() {
             "{said}: {message}"
         );
     }
+    let slow = Case::new().script("bin/npx", "while read -r line; do :; done");
+    let outcome = run(slow, json!({"agent": "kimi", "start_timeout_s": 1.0}));
+    outcome.failed("start_timeout");
+    let texts: Vec<&str> = outcome.progress("status").iter().map(|frame| frame.text("text")).collect();
+    assert!(
+        texts.iter().any(|text| text.contains("npx runs @moonshot-ai/kimi-code@2.1.0, and downloads it first")),
+        "{texts:?}"
+    );
     let (code, message) = failure_by_npx(Some("exit 1"));
     assert!(code == "agent_start_failed" && message.starts_with("Kimi exited without output"), "{message}");
     let (code, message) = failure_by_npx(None);

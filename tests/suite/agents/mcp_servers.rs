@@ -130,6 +130,29 @@ fn acp(capabilities: &Value) -> Case {
     case.program("opencode", &script)
 }
 
+/// The same agent under a name that nobody tried.
+fn untried() -> Case {
+    let case = acp(&json!({}));
+    let script = fs::read_to_string(case.path("bin/opencode")).unwrap();
+    case.program("goose", &script)
+}
+
+#[test]
+fn an_agent_that_ignores_the_server_for_questions_is_noticed() {
+    let outcome = run(untried(), json!({"agent": "goose"}));
+    outcome.completed();
+    let text = "This agent has not started the server for questions: its model can ask only by question markers";
+    assert_eq!(outcome.warnings("unsupported_option").iter().filter(|one| one.text("text") == text).count(), 1);
+    let sessions = outcome.progress("session");
+    let kinds: Vec<&Value> = sessions.iter().map(|one| &one.payload()["capabilities"]["questions"]).collect();
+    let all = json!(["confirm", "select", "text", "secret", "file_path"]);
+    assert_eq!(kinds, [&all, &json!(["select", "text"])]);
+
+    let outcome = run(untried(), json!({"agent": "goose", "interactive": false}));
+    outcome.completed();
+    assert_eq!((outcome.warnings("unsupported_option").len(), outcome.progress("session").len()), (0, 1));
+}
+
 #[track_caller]
 fn refuses(outcome: &Outcome, agent: &str) {
     let message = outcome.failed("invalid_request")["message"].as_str().unwrap().to_owned();

@@ -9,6 +9,9 @@ use crate::support::Case;
 /// An ACP agent that gets a command from its model, and runs it at once.
 const HASTY: &str = r#"#!/bin/bash
 [ "$1" != --version ] || { echo 1.0.102; exit; }
+# It starts no servers: without its end, the run would wait for one.
+all=$*
+! grep -q badges "${all##*@}" 2>/dev/null || exit 3
 result() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
 update() { printf '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":%s}}\n' "$1"; }
 model() {
@@ -59,7 +62,7 @@ fn an_agent_that_acts_without_asking_is_found() {
     assert_eq!(found("hello"), Some("kept"), "{rows:#?}");
     assert_eq!(found("allow"), Some("not_kept"));
     assert_eq!((found("deny"), found("read-only")), (Some("acted"), Some("acted")));
-    assert_eq!(found("write"), Some("not_kept"));
+    assert_eq!((found("write"), found("mcp")), (Some("not_kept"), Some("not_kept")));
     assert_eq!(summary["passed"], false);
     assert_eq!(output.status.code(), Some(1));
 }

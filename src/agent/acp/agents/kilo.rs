@@ -3,7 +3,7 @@
 use crate::agent::acp::agents::opencode;
 use crate::agent::acp::profile::Profile;
 use crate::agent::acp::rules::RuleFormat;
-use crate::agent::built_in::{BuiltIn, Promise, Tested};
+use crate::agent::built_in::{BuiltIn, Tested};
 use crate::agent::endpoint::{Endpoint, Wire};
 use crate::agent::native::NONE;
 
@@ -16,16 +16,22 @@ static ENDPOINT: Endpoint = Endpoint {
 pub(super) static ENTRY: BuiltIn = BuiltIn {
     aliases: &["kilocode"],
     package: Some("@kilocode/cli@7.7.9"),
-    tested: Some(Tested { version: "7.7.9", lacks: &[Promise::Questions] }),
+    tested: Some(Tested { version: "7.7.9", lacks: &[] }),
     endpoint: Some(&ENDPOINT),
     ..BuiltIn::program("kilo", "Kilo Code", "npm install -g @kilocode/cli")
 };
 
-/// It never asks the questions of its own tool, and waits without a limit. Our tool works.
+/// It never asks the questions of its own tool, and waits without a limit, so that tool is off.
 pub(crate) static PROFILE: Profile = Profile {
     name: "Kilo",
     login: "log in with `kilo auth login`",
-    env: &[("KILO_DISABLE_AUTOUPDATE", "1")],
+    env: &[
+        ("KILO_DISABLE_AUTOUPDATE", "1"),
+        // As a client of another kind it offers its own tools `question` and `suggest`.
+        ("KILO_CLIENT", "acp"),
+        ("KILO_ENABLE_QUESTION_TOOL", "false"),
+        ("KILO_EXPERIMENTAL_BACKGROUND_SUBAGENTS", "false"),
+    ],
     own_call: None,
     rules: Some(RuleFormat::OpenCode("KILO_PERMISSION")),
     reports_steps: false,
