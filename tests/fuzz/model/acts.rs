@@ -46,6 +46,8 @@ pub(crate) struct Rules {
     pub(crate) prompt_timeout: Option<Duration>,
     /// Whether the agent's process stays after a completed turn.
     pub(crate) keeps: bool,
+    /// Whether the run waits for the agent's work in the background.
+    pub(crate) waits: bool,
 }
 
 pub(crate) const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -72,6 +74,7 @@ impl Rules {
             turn_timeout: rng.once_in(3).then(|| Duration::from_secs(10 + rng.below(60) as u64)),
             prompt_timeout: rng.once_in(3).then(|| Duration::from_secs(10 + rng.below(60) as u64)),
             keeps: rng.once_in(5),
+            waits: !rng.once_in(3),
         }
     }
 }
@@ -131,7 +134,7 @@ impl Act {
             (0..1 + rng.below(3)).map(|_| *rng.pick(&sorts)).collect::<Vec<_>>()
         };
         let key = |rng: &mut Rng| rng.below(4) as u64;
-        match rng.below(64) {
+        match rng.below(72) {
             0..=8 => Act::Said(Said::Ask(key(rng), asks(rng))),
             9 => Act::Said(Said::Withdraw(key(rng))),
             10 | 11 => Act::Said(Said::Text),
@@ -166,6 +169,8 @@ impl Act {
             57 => Act::CannotRest,
             58 | 59 => Act::Spawned,
             60..=62 => Act::Ended,
+            63..=66 => Act::Said(Said::Background(rng.once_in(2))),
+            67..=70 => Act::Said(Said::Began(!rng.once_in(3))),
             _ => Act::Due,
         }
     }
@@ -199,8 +204,8 @@ pub(crate) enum Seen {
     Spawn,
     /// The agent is suspended.
     Rest,
-    /// The number of a turn that ended, and its outcome.
-    Turn(u64, &'static str),
+    /// The number of a turn that ended, its outcome, and whether the agent began it.
+    Turn(u64, &'static str, bool),
     /// The state of a prompt.
     Prompt(&'static str),
     /// The type of the terminal frame, or its failure code, and the exit code.

@@ -18,7 +18,9 @@ use spektacular::protocol::inbound::Flaw;
 use spektacular::protocol::outbound::{AgentExit, Body, Outcome, ProgressKind, WorkflowEnd, WorkflowStarted};
 use spektacular::protocol::prompt::{FurtherPrompt, PromptInput};
 use spektacular::protocol::request::{Options, Permissions, Seconds, Settings};
-use spektacular::protocol::words::{OnQuestionTimeout, Policy, PromptState, Source, WorkflowKind};
+use spektacular::protocol::words::{
+    Background, OnQuestionTimeout, Policy, PromptState, Source, TurnOrigin, WorkflowKind,
+};
 use spektacular::protocol::workflow::{ShownOptions, WorkflowOptions};
 use spektacular::redact::Redactor;
 use spektacular::run::{
@@ -76,6 +78,7 @@ impl Pair {
             turn_timeout_s: self.rules.turn_timeout.and_then(seconds),
             prompt_timeout_s: self.rules.prompt_timeout.and_then(seconds),
             heartbeat_s: seconds(Duration::ZERO),
+            background: Some(if self.rules.waits { Background::Wait } else { Background::Refuse }),
             ..Options::default()
         };
         options.resolve("Go".into(), "puppet".into(), "/w".into())
@@ -245,7 +248,7 @@ fn told(effect: Effect) -> Option<Seen> {
                         Outcome::Failed(failure) => failure.code.name(),
                         Outcome::Cancelled { .. } => "run.cancelled",
                     };
-                    Seen::Turn(turn.number, word)
+                    Seen::Turn(turn.number, word, turn.origin == TurnOrigin::Agent)
                 }
                 ProgressKind::Prompt { state, .. } => Seen::Prompt(match state {
                     PromptState::Queued => "queued",

@@ -16,7 +16,7 @@ use spektacular::protocol::outbound::{AgentExit, Capabilities, Text, ToolFacts};
 use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Kind, Place, Subject};
 use spektacular::protocol::request::Settings;
 use spektacular::protocol::scope::Scope;
-use spektacular::protocol::words::{Category, Purpose, StopReason, ToolState};
+use spektacular::protocol::words::{Category, Purpose, StopReason, ToolState, TurnOrigin};
 
 /// A line from the puppet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +36,10 @@ pub(crate) enum Said {
     Garbage,
     /// Opens the session.
     Session,
+    /// Whether work is pending in the background.
+    Background(bool),
+    /// A turn begins: the agent's own, or that of a prompt that it has.
+    Began(bool),
 }
 
 pub(crate) struct Puppet {
@@ -140,6 +144,8 @@ impl Driver for Puppet {
             Said::Interrupted => Event::TurnOver(TurnOver::Interrupted),
             Said::Garbage => Event::Unparsed,
             Said::Session => Event::Session { id: SessionId::new("s".to_owned()), version: None, model: None },
+            Said::Background(works) => Event::Background(works.then(|| Text::from("work")).into_iter().collect()),
+            Said::Began(own) => Event::TurnBegan(if own { TurnOrigin::Agent } else { TurnOrigin::Prompt }),
         };
         turn.events.push(event);
     }

@@ -304,6 +304,8 @@ impl Reference {
             }
             Said::Garbage => {}
             Said::Session => self.turns.has_session = true,
+            Said::Background(works) => self.background(*works),
+            Said::Began(own) => self.turn_began(*own),
         }
     }
 
@@ -321,15 +323,23 @@ impl Reference {
         if well && self.asks_by_markers(&mut outcome) {
             return;
         }
-        self.withdraw(None);
-        match self.end_turn(outcome) {
-            Some("run.completed") if self.rules.keeps && !self.rules.lives.per_turn => {
-                self.decided = Some(Decided { outcome: "run.completed", rung: Rung::Leaving, due: None });
-                self.rests = true;
-                self.seen.push(Seen::Rest);
-            }
-            Some(outcome) => self.after_result(outcome),
-            None => {}
+        // A sub-agent that goes on still waits for its answers.
+        if !self.turns.background {
+            self.withdraw(None);
+        }
+        if let Some(outcome) = self.end_turn(outcome) {
+            self.release(outcome);
+        }
+    }
+
+    /// Lets the agent go after its result, or has it rest.
+    pub(super) fn release(&mut self, outcome: &'static str) {
+        if outcome == "run.completed" && self.rules.keeps && !self.rules.lives.per_turn {
+            self.decide(outcome);
+            self.rests = true;
+            self.seen.push(Seen::Rest);
+        } else {
+            self.after_result(outcome);
         }
     }
 
@@ -380,10 +390,12 @@ impl Reference {
     pub(super) fn after_result(&mut self, outcome: &'static str) {
         let due = if self.rules.lives.leaves { self.now + Duration::from_secs(2) } else { self.now };
         self.decided = Some(Decided { outcome, rung: Rung::Leaving, due: Some(due) });
+        self.turns.background = false;
         self.seen.extend([Seen::Sent("finish".into()), Seen::InputClosed]);
     }
 
     pub(super) fn decide(&mut self, outcome: &'static str) {
+        self.turns.background = false;
         self.decided.get_or_insert(Decided { outcome, rung: Rung::Leaving, due: None });
     }
 
@@ -529,6 +541,7 @@ impl Reference {
         }
         let due = Some(self.now + Duration::from_millis(700));
         self.decided = Some(Decided { outcome, rung: Rung::Interrupted, due });
+        self.turns.background = false;
         self.withdraw(None);
         self.seen.push(Seen::Sent("interrupt".into()));
         if !self.rules.lives.listens {
@@ -571,14 +584,17 @@ impl Reference {
     fn tree_gone(&mut self) {
         if self.process == Process::Running {
             self.process = Process::TreeGone;
+            self.turns.background = false;
             self.tools.clear();
             self.withdraw(None);
         }
     }
 
     fn idle_due(&self) -> Option<Duration> {
-        let held = self.tools.last().map_or(Duration::ZERO, |(_, since)| *since + TOOL_TIMEOUT);
-        (!self.waits() && !self.active.is_zero() && !self.turns.is_over()).then(|| self.active.max(held) + IDLE_TIMEOUT)
+        let working = self.tools.last().map(|(_, since)| *since).or_else(|| self.background_since());
+        let held = working.map_or(Duration::ZERO, |since| since + TOOL_TIMEOUT);
+        let awaits_agent = !self.waits() && (!self.turns.is_over() || self.ends_when_idle());
+        (awaits_agent && !self.active.is_zero()).then(|| self.active.max(held) + IDLE_TIMEOUT)
     }
 
     fn question_due(&self) -> Option<Duration> {
@@ -615,7 +631,10 @@ impl Reference {
         let late = [(self.run_due, "timeout"), (self.start_due, "start_timeout"), (self.idle_due(), "idle_timeout")];
         let first = late.into_iter().filter(|(due, _)| passed(*due)).min_by_key(|(due, _)| *due);
         if let Some((_, code)) = first {
-            return self.stop(code);
+            return match code {
+                "idle_timeout" if self.background_since().is_some() => self.conclude(),
+                _ => self.stop(code),
+            };
         }
         if passed(self.turn_due()) {
             self.turn_is_due();

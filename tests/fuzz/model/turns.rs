@@ -21,8 +21,22 @@ enum State {
     Over(Duration),
 }
 
+/// What began a turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Cause {
+    #[default]
+    Start,
+    Prompt,
+    Agent,
+}
+
 #[derive(Clone, Debug, Default)]
 pub(super) struct Turns {
+    cause: Cause,
+    /// What begins the next turn, if the agent has its prompt and began a turn of its own before it.
+    sent: Option<Cause>,
+    /// Whether the agent has work in the background.
+    pub(super) background: bool,
     /// The number of turns that have ended.
     ended: u64,
     state: State,
@@ -77,9 +91,64 @@ impl Reference {
         }
     }
 
-    fn begin_turn(&mut self) {
-        (self.turns.state, self.turns.began) = (State::Running, self.now);
+    /// Begins a turn for which the agent needs no prompt, or has it already.
+    fn begin_unprompted(&mut self, cause: Cause) {
+        (self.turns.state, self.turns.began, self.turns.cause) = (State::Running, self.now, cause);
         (self.markers, self.answered, self.refused, self.active) = (0, 0, false, self.now);
+    }
+
+    /// Takes the beginning of a turn, as the agent reports it.
+    pub(super) fn turn_began(&mut self, own: bool) {
+        match (own, self.turns.state) {
+            _ if self.decided.is_some() => {}
+            (true, State::Over(_)) => self.begin_unprompted(Cause::Agent),
+            (true, State::Running) if self.turns.cause != Cause::Agent => {
+                self.turns.sent = Some(std::mem::replace(&mut self.turns.cause, Cause::Agent));
+            }
+            (false, State::Running) => self.turns.cause = self.turns.sent.take().unwrap_or(self.turns.cause),
+            (true, State::Running) | (false, State::Over(_)) | (_, State::Stopping { .. }) => {}
+        }
+    }
+
+    /// Takes whether the agent has work in the background.
+    pub(super) fn background(&mut self, works: bool) {
+        if self.decided.is_some() {
+            return;
+        }
+        self.turns.background = works;
+        if !works && self.turns.is_over() && self.ends_when_idle() {
+            self.conclude();
+        }
+    }
+
+    pub(super) fn ends_when_idle(&self) -> bool {
+        self.turns.closing || !self.rules.conversation
+    }
+
+    fn awaits_background(&self) -> bool {
+        self.rules.waits && self.turns.background
+    }
+
+    /// The time since when the run waits for work in the background alone.
+    pub(super) fn background_since(&self) -> Option<Duration> {
+        match self.turns.state {
+            State::Over(since) if self.ends_when_idle() && self.awaits_background() => Some(since),
+            State::Over(_) | State::Running | State::Stopping { .. } => None,
+        }
+    }
+
+    /// Ends a run in which no turn runs.
+    pub(super) fn conclude(&mut self) {
+        let outcome = self.turns.conclusion();
+        match self.process {
+            Process::Running if self.rules.conversation => self.after_result(outcome),
+            Process::Running => self.release(outcome),
+            Process::Due | Process::TreeGone | Process::Ended | Process::Resting => self.decide(outcome),
+        }
+    }
+
+    fn begin_turn(&mut self) {
+        self.begin_unprompted(Cause::Prompt);
         match self.process {
             // Only the agent of a conversation is started again.
             Process::Ended if self.rules.lives.per_turn || self.rules.conversation => self.spawn(),
@@ -92,13 +161,8 @@ impl Reference {
 
     pub(super) fn no_more_prompts(&mut self) {
         self.turns.closing |= self.rules.conversation;
-        if !self.turns.closing || !self.turns.is_over() || self.decided.is_some() {
-            return;
-        }
-        let outcome = self.turns.conclusion();
-        match self.process {
-            Process::Running => self.after_result(outcome),
-            Process::Due | Process::TreeGone | Process::Ended | Process::Resting => self.decide(outcome),
+        if self.turns.closing && self.turns.is_over() && self.decided.is_none() && !self.awaits_background() {
+            self.conclude();
         }
     }
 
@@ -115,19 +179,26 @@ impl Reference {
         let outcome = stopped.unwrap_or(outcome);
         let goes_on = match self.rules.conversation {
             true => stopped.is_some() || self.leaves_a_session(outcome),
-            false => outcome == "run.completed" && self.turns.waiting > 0,
+            false => {
+                let is_more_due = self.turns.waiting > 0 || self.turns.sent.is_some();
+                outcome == "run.completed" && (is_more_due || self.awaits_background())
+            }
         };
         if !goes_on {
             return Some(outcome);
         }
         self.close_turn(outcome);
+        if let Some(cause) = self.turns.sent.take() {
+            self.begin_unprompted(cause);
+            return None;
+        }
         if self.turns.waiting > 0 {
             self.turns.waiting -= 1;
             self.seen.push(Seen::Prompt("sent"));
             self.begin_turn();
             return None;
         }
-        self.turns.closing.then(|| self.turns.conclusion())
+        (self.ends_when_idle() && !self.awaits_background()).then(|| self.turns.conclusion())
     }
 
     fn leaves_a_session(&self, outcome: &'static str) -> bool {
@@ -148,12 +219,13 @@ impl Reference {
             code => self.turns.failed = Some(code),
         }
         if self.rules.conversation {
-            self.seen.push(Seen::Turn(self.turns.ended, outcome));
+            self.seen.push(Seen::Turn(self.turns.ended, outcome, self.turns.cause == Cause::Agent));
         }
     }
 
     fn drop_prompts(&mut self) {
-        let dropped = std::mem::take(&mut self.turns.waiting);
+        let sent = u64::from(self.turns.sent.take() == Some(Cause::Prompt));
+        let dropped = sent + std::mem::take(&mut self.turns.waiting);
         self.seen.extend((0..dropped).map(|_| Seen::Prompt("dropped")));
     }
 
@@ -195,6 +267,7 @@ impl Reference {
         match self.turns.state {
             State::Running => self.rules.turn_timeout.map(|limit| self.turns.began + limit),
             State::Stopping { due, .. } => due,
+            State::Over(_) if self.turns.closing => None,
             State::Over(since) => self.rules.prompt_timeout.map(|limit| since + limit),
         }
     }
