@@ -73,13 +73,13 @@ const LONG: &str = r#"{"replies": [{"calls": [{"shell": "touch at_work; sleep 30
 const HERON: &str = r#"{"replies": [{"say": ["The word is heron."]}, {"say": ["I said it."]}]}"#;
 const NO_KEY: &str =
     r#"{"replies": [], "after": {"refuse": {"status": 401, "message": "This API key is not valid."}}}"#;
-const BROKEN: &str = r#"{"replies": [], "after": {"refuse": {"status": 500, "message": "The model is broken."}}}"#;
+const BROKEN: &str = r#"{"replies": [], "after": {"refuse": {"status": 500, "message": "Internal server error"}}}"#;
 const BUSY: &str =
     r#"{"replies": [], "after": {"refuse": {"status": 429, "message": "Too many requests: slow down."}}}"#;
 
 /// A run that needs an MCP server, which is a script of the shell without a tool.
 const SERVER: &str = r#"{"start_timeout_s": 60, "mcp_servers": [{"name": "badges", "command": "sh", "args": ["-c",
-    "while read -r line; do id=${line##*\"id\":}; id=${id%%[,\\}]*}; case $line in *'\"initialize\"'*) answer='{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{\"tools\":{}},\"serverInfo\":{\"name\":\"badges\",\"version\":\"1\"}}';; *'\"tools/list\"'*) answer='{\"tools\":[]}';; *'\"ping\"'*) answer={};; *) continue;; esac; printf '{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\\n' \"$id\" \"$answer\"; done"
+    "while read -r line; do id=${line##*'\"id\":'}; id=${id%%[,\\}]*}; case $line in *'\"initialize\"'*) answer='{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{\"tools\":{}},\"serverInfo\":{\"name\":\"badges\",\"version\":\"1\"}}';; *'\"tools/list\"'*) answer='{\"tools\":[]}';; *'\"ping\"'*) answer={};; *) continue;; esac; printf '{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\\n' \"$id\" \"$answer\"; done"
 ]}]}"#;
 
 const fn row(
