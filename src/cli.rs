@@ -13,6 +13,7 @@ pub mod typed_fields;
 pub use adhoc::{Adhoc, WorktreeName};
 pub use choices::{AtEof, Color, DiffSize, Output};
 
+use crate::agent::registry::Agents;
 use crate::protocol::request::{Seconds, is_environment_name};
 use crate::suggest::{Name, Typed, Unknown, either, hint};
 use command::{Command, Runnable};
@@ -211,7 +212,10 @@ fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<R
         let flag = &command.flags[at];
         let value = match flag.value {
             FlagForm::Switch(_) => OsString::new(),
-            FlagForm::Attached => parser.optional_value().unwrap_or_default(),
+            FlagForm::Attached => {
+                let attached = parser.optional_value();
+                attached.or_else(|| next_agent(&mut parser, flag)).unwrap_or_default()
+            }
             FlagForm::Text | FlagForm::Json | FlagForm::Words | FlagForm::Item | FlagForm::Pair => {
                 value_of(&mut parser, command, flag, &typed)?
             }
@@ -253,6 +257,19 @@ fn value_of(parser: &mut lexopt::Parser, command: &Command, flag: &Flag, typed: 
         )),
         None => Ok(value),
     }
+}
+
+/// Takes the next word if it names a built-in agent and the flag takes one: `--review codex`.
+fn next_agent(parser: &mut lexopt::Parser, flag: &Flag) -> Option<OsString> {
+    if !flag.metavar.starts_with("AGENT") {
+        return None;
+    }
+    let known = Agents::built_in();
+    let is_agent = |word: &OsStr| {
+        let name = word.to_str().and_then(|word| word.split(':').next());
+        name.is_some_and(|name| known.find(name).is_some())
+    };
+    parser.try_raw_args()?.next_if(is_agent)
 }
 
 pub(crate) fn text(flag: &Flag, value: OsString) -> Result<String, Wrong> {

@@ -161,7 +161,13 @@ pub(crate) fn stored(rows: &'static [Row<Adhoc>], given: Vec<GivenFlag>) -> Resu
                 unshown.push(flag.long);
             }
         } else if !NOT_REPEATED.contains(&flag.long) {
-            repeated.push(format!("--{}", flag.long));
+            let attached = value.to_string_lossy().into_owned();
+            let is_attached = flag.value == FlagForm::Attached && !attached.is_empty();
+            repeated.push(format!(
+                "--{}{}",
+                flag.long,
+                if is_attached { format!("={attached}") } else { String::new() }
+            ));
             repeated.extend(flag.takes_value().then(|| value.to_string_lossy().into_owned()));
         }
     }

@@ -48,10 +48,29 @@ const fn attempts(help: &'static str) -> Row<Adhoc> {
         .default("3")
 }
 
+const REVIEW_HELP: &str = "\
+Another session reads the work once its checks have passed, under --permissions read-only. What it finds goes back to the
+agent as an attempt. Findings that stay open are warnings: they never fail a phase, and no review passes one.
+Without AGENT, it is the agent of the run. Use = before one of your own: --review=mine, or --review=AGENT:MODEL.";
+
+const fn review() -> Row<Adhoc> {
+    own("review", "AGENT[:MODEL]", FlagForm::Attached, "have the work reviewed before it counts", |to, flag, value| {
+        workflow_field(to, "review", flag, value)
+    })
+    .more(REVIEW_HELP)
+}
+
+const fn review_rounds() -> Row<Adhoc> {
+    own("review-rounds", "N", FlagForm::Json, "how often findings go back to the agent, 0 to 10", |to, flag, value| {
+        workflow_field(to, "review_rounds", flag, value)
+    })
+    .default("2")
+}
+
 /// The help of --attempts for a draft.
 const AT_A_DRAFT: &str = "how often the agent may try the draft, 1 to 10";
 
-const SPEC_OWN: [Row<Adhoc>; 6] = [
+const SPEC_OWN: [Row<Adhoc>; 8] = [
     own("name", "NAME", FlagForm::Text, "the name of the specification", |to: &mut Adhoc, flag, value| {
         workflow_field(to, "name", flag, value)
     })
@@ -64,9 +83,12 @@ const SPEC_OWN: [Row<Adhoc>; 6] = [
     }),
     ignore(),
     attempts(AT_A_DRAFT),
+    review(),
+    review_rounds(),
 ];
 
-const PLAN_OWN: [Row<Adhoc>; 4] = [force().begins("The plan"), resume(), ignore(), attempts(AT_A_DRAFT)];
+const PLAN_OWN: [Row<Adhoc>; 6] =
+    [force().begins("The plan"), resume(), ignore(), attempts(AT_A_DRAFT), review(), review_rounds()];
 
 pub(crate) const SPEC: &[Row<Adhoc>] =
     &joined::<{ SPEC_OWN.len() }, { SPEC_OWN.len() + ADHOC.len() - LEFT_OUT.len() }>(SPEC_OWN, &LEFT_OUT);
@@ -82,8 +104,10 @@ const VERIFY_HELP: &str = "\
 Without it, you are asked for consent to the plan's commands before the first phase, unless --permissions allows execute.
 Read the commands first: they come from a file. --dry-run shows them.";
 
-const IMPLEMENT_OWN: [Row<Adhoc>; 9] = [
+const IMPLEMENT_OWN: [Row<Adhoc>; 11] = [
     attempts("how often the agent may try a phase, 1 to 10").begins("The plan"),
+    review(),
+    review_rounds(),
     own("max-phases", "N", FlagForm::Json, "stop after N phases have passed", |to, flag, value| {
         workflow_field(to, "max_phases", flag, value)
     }),

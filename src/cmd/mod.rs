@@ -10,6 +10,7 @@ mod ask_server;
 mod complete;
 mod config;
 mod demo;
+mod diff;
 mod dry_run;
 mod export;
 mod format_check;
@@ -60,6 +61,7 @@ pub static COMMANDS: &[Command] = &[
     runs::PLAN,
     runs::IMPLEMENT,
     status::COMMAND,
+    diff::COMMAND,
     prompts::COMMAND,
     config::COMMAND,
     agents::COMMAND,

@@ -62,6 +62,8 @@ pub struct Conductor<P, H> {
     successors: VecDeque<Successor>,
     /// The agent that took over last.
     took_over: Option<Successor>,
+    /// The agent that reviews, if it is another one.
+    reviewer: Option<Successor>,
     /// Below this directory, recordings follow no symbolic link.
     project: Option<PathBuf>,
     /// Whether the recording of an earlier turn is incomplete.
@@ -135,6 +137,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
             admission,
             successors: VecDeque::new(),
             took_over: None,
+            reviewer: None,
             project,
             incomplete_recording: false,
         };
@@ -290,11 +293,14 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         let (redactor, short_secrets) = prepare::redactor_for(self.run.redactor().clone(), &options, agent, &self.host);
         let redactor = prepare::with_successors(redactor, &options, &self.layers.agents, &self.host);
         let metadata = options.metadata.clone().map(Json::from);
+        let agents = (&self.layers.agents, &origins);
+        let kept = self.admission.is_some().then(|| options.clone());
         let checked = if origin.run == Addressee::Invalid {
             Err(Failure::invalid_run_id())
         } else {
-            prepare::settings(options, wrong, agent, (&self.layers.agents, &origins), &self.host)
+            prepare::settings(options, wrong, agent, agents, &self.host)
         };
+        let mut redactor = redactor;
         let admitted = checked.and_then(|mut ready| {
             ready.settings.tool_facts = self.peer.screen().is_some() || ready.settings.progress == Level::Full;
             self.peer.prompted(&ready.settings.prompt, &redactor);
@@ -307,6 +313,11 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
             let workflow = workflow.as_deref();
             let admit = admission.admit;
             let mut started = admit(&mut ready.settings, &ready.agent, workflow, &said, &mut unknown)?;
+            if let Some((review, options)) = started.options.settings.review.as_ref().zip(kept) {
+                self.reviewer = prepare::reviewer(review, &ready, options, agents, &self.host)?;
+                let agent = self.reviewer.as_ref().map(|reviewer| &reviewer.agent);
+                redactor = prepare::redactor_for(redactor.clone(), &Options::default(), agent, &self.host).0;
+            }
             started.redact(&redactor);
             Ok((ready, Some(Box::new(started))))
         });
@@ -502,19 +513,6 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
     /// Whether a signal cancelled the run.
     pub(super) fn is_signalled(&self) -> bool {
         self.signal.is_some()
-    }
-
-    pub(super) fn hide(&mut self, paths: Vec<String>) {
-        self.run.hide(paths);
-    }
-
-    /// Whether the terminal body was emitted, or can no longer be.
-    pub fn is_finished(&self) -> bool {
-        self.frame_out.finished
-    }
-
-    pub(super) fn finish(&mut self) {
-        self.frame_out.finished = true;
     }
 
     /// Whether no frame can be delivered any more.

@@ -18,6 +18,7 @@ use crate::protocol::fields::field;
 use crate::protocol::limits;
 use crate::protocol::question::{Given, PathFact};
 use crate::protocol::request::{McpServer, Options, Problem, Settings};
+use crate::protocol::review::Reviewer;
 use crate::protocol::sandbox::Force;
 use crate::protocol::sentence::Sentence;
 use crate::protocol::terms::sentence;
@@ -168,6 +169,41 @@ fn successors(
         Ok(Successor { agent, settings })
     };
     all.iter().enumerate().map(one).collect()
+}
+
+/// The agent that reviews a workflow's work. `None`: it is the agent of the run, whichever that is by then. Error: it is
+/// unknown, or cannot carry out a review.
+pub(super) fn reviewer(
+    review: &Reviewer,
+    run: &Ready,
+    options: Options,
+    (agents, origins): (&Agents, &Origins),
+    host: &impl Host,
+) -> Result<Option<Successor>, Failure> {
+    let name = review.agent.as_deref().unwrap_or(&run.agent.name);
+    let agent = agents.find(name).ok_or_else(|| {
+        let (names, hint) = (agents.names(), hint(name, agents.all_names()));
+        let message = format!("`workflow.review` must name one of these agents: {names}.{hint}");
+        Failure::new(Code::InvalidRequest, Sentence::from(message).about_start())
+    })?;
+    let is_same = agent.name == run.agent.name;
+    let own = |value: Option<String>| value.filter(|_| is_same);
+    let options = Options {
+        agent: Some(agent.name.clone()),
+        model: review.model.clone().or(own(options.model)).or_else(|| agent.defaults().model),
+        effort: own(options.effort),
+        agent_args: options.agent_args.filter(|_| is_same),
+        session_id: None,
+        fork: None,
+        fallback: None,
+        ..options
+    };
+    let Ready { settings, agent, .. } = settings(options, None, Some(&agent), (agents, origins), host)?;
+    let effort = settings.effort.clone();
+    let settings = Settings { effort, ..run.settings.taken_over_by(&settings) }.for_review();
+    limit::launch(&settings, agent.driver().as_mut(), &mut DriverOutput::default())?;
+    let is_other = review.agent.is_some() || review.model.is_some();
+    Ok(is_other.then_some(Successor { agent, settings }))
 }
 
 /// The state of a sandbox on this machine. Error: it cannot be kept, and must be.

@@ -10,6 +10,7 @@
 //! [`Pending::is_busy`], nothing may be killed or reaped only because it descends from us.
 
 mod query;
+pub(crate) mod snapshot;
 pub(crate) mod worktree;
 
 pub use self::query::{Head, Incomplete};

@@ -30,6 +30,7 @@ pub mod question;
 pub(crate) mod read;
 pub mod redacted;
 pub mod request;
+pub(crate) mod review;
 pub(crate) mod sandbox;
 pub mod schema;
 pub mod scope;

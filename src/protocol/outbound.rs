@@ -19,6 +19,7 @@ pub use super::pieces::{
     TurnReport, UnansweredItem, UnansweredItems, Unattended, Usage,
 };
 pub use super::question::Place;
+pub use super::review::ReviewFinding;
 pub use super::text::{Json, Text};
 pub use super::workflow::{MovedFile, PhaseReport, RuleViolation, WorkflowEnd, WorkflowStarted};
 

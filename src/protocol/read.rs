@@ -82,6 +82,8 @@ const COST: Range = range!("a number" above 0);
 const FRAME_BYTES: Range = range!(whole "a whole number" from 16384 to 67108864);
 /// The number of attempts of a workflow.
 pub(super) const ATTEMPTS: Range = range!(whole "a whole number" from 1 to 10);
+/// The number of times that the findings of a review go back to the agent.
+pub(super) const ROUNDS: Range = range!(whole "a whole number" from 0 to 10);
 
 /// The names of specifications, and of plans, as far as every dialect of regular expressions can say it: of the letters of
 /// other scripts, those in upper case fit too.
@@ -99,6 +101,7 @@ pub(super) const fn narrowed(reader: &str, form: Form) -> Form {
         b"cost" => Form::Within(&COST),
         b"frame_bytes" => Form::Within(&FRAME_BYTES),
         b"attempts" => Form::Within(&ATTEMPTS),
+        b"rounds" => Form::Within(&ROUNDS),
         b"non_empty" | b"path" | b"template" => FILLED,
         b"prompt" => const { Form::Shaped(&TextRule { most: Some(limits::PROMPT_BYTES), ..TextRule::FILLED }) },
         b"system_prompt" => {

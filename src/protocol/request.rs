@@ -6,7 +6,10 @@ use super::misspelt::meant;
 pub use super::permissions::Permissions;
 use super::read::is_null;
 pub use super::read::{Problem, Seconds, is_environment_name};
+use super::review;
+use super::schema::OutputSchema;
 use super::unknown::UnknownNames;
+use super::words::Level;
 use super::workflow::WorkflowOptions;
 use crate::json::Fields;
 use crate::redact::Redactor;
@@ -42,6 +45,30 @@ impl Settings {
             nonce: next.nonce.clone(),
             session_id: None,
             fork: false,
+            session_cost_usd: None,
+            ..self.clone()
+        }
+    }
+}
+
+impl Settings {
+    /// These settings for a review: it reads, and says what it finds as one result.
+    pub(crate) fn for_review(&self) -> Settings {
+        let schema = RawValue::from_string(review::SCHEMA.to_owned()).ok();
+        Settings {
+            permissions: Permissions::ReadOnly,
+            output_schema: schema.and_then(|schema| OutputSchema::read(&schema).ok()),
+            // Only the findings count, which the workflow shows.
+            progress: Level::Minimal,
+            interactive: false,
+            question_markers: false,
+            // These are for the work.
+            system_prompt: None,
+            mode: None,
+            judge: None,
+            attached: Vec::new(),
+            fallback: Vec::new(),
+            session_id: None,
             session_cost_usd: None,
             ..self.clone()
         }

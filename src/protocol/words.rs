@@ -183,12 +183,14 @@ words! {
         OutputIncomplete = "output_incomplete", McpUnavailable = "mcp_unavailable",
         SandboxPartial = "sandbox_partial", ProtectedChanged = "protected_changed",
         BackgroundStopped = "background_stopped", AgentReplaced = "agent_replaced",
+        ReviewFindings = "review_findings", Unreviewed = "unreviewed",
     }
     /// A workflow.
     WorkflowKind { Spec = "spec", Plan = "plan", Implement = "implement" }
     /// The state of a phase in progress.
     PhaseState {
-        Started = "started", Verifying = "verifying", Failed = "failed", Passed = "passed", Reopened = "reopened",
+        Started = "started", Verifying = "verifying", Reviewing = "reviewing", Failed = "failed", Passed = "passed",
+        Reopened = "reopened",
     }
     /// The state of a phase in the report of a workflow.
     PhaseOutcome { Done = "done", Passed = "passed", Failed = "failed", Open = "open" }

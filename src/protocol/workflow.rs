@@ -3,10 +3,11 @@
 use super::artifact::ArtifactRef;
 use super::declare::objects;
 use super::fields::{setting, settle};
-use super::form::{HasForm, Member, ObjectForm};
+use super::form::{Form, HasForm, Member, ObjectForm};
 use super::frame_value::{FrameObject, ObjectWriter, object_value};
 use super::parts::{Parts, Role, Visit};
-use super::read::{ATTEMPTS, Read, Seconds, boolean, count, narrowed, positive, strings_where, within};
+use super::read::{ATTEMPTS, ROUNDS, Read, Seconds, boolean, count, narrowed, positive, strings_where, within};
+use super::review::{self, ReviewFinding, Reviewer, review};
 use super::sentence::Sentence;
 use super::text::Text;
 use super::unknown::UnknownNames;
@@ -94,7 +95,7 @@ macro_rules! fields {
             members: &[$(Member::field(
                 $name,
                 concat!($($doc),*),
-                narrowed(stringify!($read), <$type as HasForm>::FORM),
+                form_of(stringify!($read), <$type as HasForm>::FORM),
                 true,
             )),*],
         };
@@ -116,6 +117,10 @@ fields! {
     ignore, "ignore": Vec<String> = rules, default(Vec::new()), [Spec, Plan];
     /// The maximum number of attempts at a draft or a phase.
     attempts, "attempts": u32 = attempts, default(3), [Spec, Plan, Implement];
+    /// The agent that reviews the work before it counts. Null: nobody does.
+    review, "review": Option<Reviewer> = review, default(None), [Spec, Plan, Implement];
+    /// The maximum number of times that the findings of a review go back to the agent.
+    review_rounds, "review_rounds": u32 = rounds, default(2), [Spec, Plan, Implement];
     /// The maximum number of phases that pass in this run.
     max_phases, "max_phases": u64 = count, optional, [Implement];
     /// The limit of one phase with all its attempts and commands.
@@ -132,6 +137,11 @@ fields! {
     commit_message, "commit_message": String = template, optional, [Implement];
     /// Whether to commit even if the work tree has other changes.
     allow_dirty, "allow_dirty": bool = boolean, default(false), [Implement];
+}
+
+/// The form of the values that a reader accepts.
+const fn form_of(reader: &str, form: Form) -> Form {
+    if matches!(reader.as_bytes(), b"review") { review::REQUEST } else { narrowed(reader, form) }
 }
 
 /// The longest name of a specification or a plan, in characters. A character takes at most 4 bytes.
@@ -196,6 +206,10 @@ fn attempts(raw: &RawValue) -> Read<u32> {
     within(raw, &ATTEMPTS).map(|n| n as u32)
 }
 
+fn rounds(raw: &RawValue) -> Read<u32> {
+    within(raw, &ROUNDS).map(|n| n as u32)
+}
+
 /// The object `workflow` of a run.start, read for one workflow.
 #[derive(Debug, Default)]
 pub struct WorkflowFields {
@@ -256,8 +270,9 @@ impl WorkflowStarted {
     pub fn redact(&mut self, redactor: &Redactor) {
         self.project.redact(redactor);
         self.target.iter_mut().for_each(|target| target.redact(redactor));
-        let WorkflowSettings { name, skill, .. } = &mut self.options.settings;
-        for text in [name, skill].into_iter().flatten() {
+        let WorkflowSettings { name, skill, review, .. } = &mut self.options.settings;
+        let model = review.as_mut().map(|review| &mut review.model);
+        for text in [name, skill].into_iter().chain(model).flatten() {
             *text = redactor.redact(text).into_owned();
         }
     }
@@ -299,6 +314,8 @@ objects! {
         pub kept: Vec<MovedFile> as list,
         /// The reports of the phases.
         pub phases: Vec<PhaseReport> as list,
+        /// The findings of the review that are still open, of all phases.
+        pub review: Vec<ReviewFinding> as list,
     }
 }
 
@@ -313,6 +330,7 @@ impl WorkflowEnd {
             violations: Vec::new(),
             kept: Vec::new(),
             phases: Vec::new(),
+            review: Vec::new(),
         }
     }
 }
@@ -370,6 +388,10 @@ objects! {
         pub head: Option<Text> as known inherited,
         /// The manual checks that nobody confirmed.
         pub unverified: Vec<Text> as output,
+        /// The agent that reviewed it last in this run. Null: none did.
+        pub reviewed_by: Option<String> as name,
+        /// The findings of the review that are still open.
+        pub review: Vec<ReviewFinding> as list,
     }
 }
 

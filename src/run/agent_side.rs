@@ -36,6 +36,16 @@ pub(super) struct AgentSide {
     pub(super) session_id: Option<SessionId>,
     version: Option<Text>,
     pub(super) model: Option<Text>,
+    /// The agent of the run, while another one has a part.
+    aside: Option<Box<SetAside>>,
+}
+
+/// An agent, its session, and its settings.
+struct SetAside {
+    driver: Box<dyn Driver>,
+    remake: Option<Remake>,
+    session: (Option<SessionId>, Option<Text>, Option<Text>),
+    settings: Settings,
 }
 
 impl AgentSide {
@@ -53,7 +63,24 @@ impl AgentSide {
             session_id: None,
             version: None,
             model: None,
+            aside: None,
         }
+    }
+
+    /// Lets another agent take the next part. `settings`: those of the last part.
+    pub(super) fn invite(&mut self, guest: Remake, settings: Settings) {
+        let driver = std::mem::replace(&mut self.driver, guest());
+        let remake = self.remake.replace(guest);
+        let session = (self.session_id.take(), self.version.take(), self.model.take());
+        self.aside = Some(Box::new(SetAside { driver, remake, session, settings }));
+    }
+
+    /// Brings the agent of the run back after the part of another one. Returns its settings.
+    pub(super) fn bring_back(&mut self) -> Option<Settings> {
+        let SetAside { driver, remake, session, settings } = *self.aside.take()?;
+        (self.driver, self.remake) = (driver, remake);
+        (self.session_id, self.version, self.model) = session;
+        Some(settings)
     }
 
     /// The driver of a new process. `None`: the run has one process only.

@@ -1,7 +1,7 @@
 //! The events that a run takes, and the effects that it requests.
 
 use super::Answered;
-use super::part::{Closing, Part};
+use super::part::{Closing, Part, Remake};
 use crate::agent::{AgentEvent, Driver, Launch, Line, MessageKey, Reply};
 use crate::protocol::failure::Failure;
 use crate::protocol::ids::{InboundId, QuestionId, RunId, SessionId};
@@ -57,9 +57,6 @@ impl Start {
         }
     }
 }
-
-/// Makes another driver for the agent of a run.
-pub type Remake = Box<dyn Fn() -> Box<dyn Driver> + Send>;
 
 /// An invalid run.start.
 #[derive(Debug)]

@@ -38,11 +38,11 @@ mod tool_calls;
 mod turn_end;
 mod turns;
 
-pub use event::{
-    AgentEnd, Effect, Event, FoundFiles, OnEof, Origin, ReadInput, Refusal, Remake, Start, StopSignal, Unseen,
-};
+pub use event::{AgentEnd, Effect, Event, FoundFiles, OnEof, Origin, ReadInput, Refusal, Start, StopSignal, Unseen};
 pub use open_questions::Answered;
-pub use part::{Closing, Part, PartEnd, PartSeen, PartWork, ShellCommand, StepWork, Turn, TurnBegin, completed};
+pub use part::{
+    Closing, Part, PartEnd, PartSeen, PartWork, Remake, ShellCommand, StepWork, Turn, TurnBegin, completed,
+};
 
 use crate::agent::Features;
 use crate::protocol::failure::{Code, Failure};

@@ -2,7 +2,7 @@
 //!
 //! This is the data alone. `parts` and `steps` carry them out.
 
-use crate::agent::Reply;
+use crate::agent::{Driver, Reply};
 use crate::protocol::failure::Failure;
 use crate::protocol::ids::SessionId;
 use crate::protocol::outbound::{AgentExit, ArtifactRef, Outcome, Text, Unattended, Usage, WorkflowEnd};
@@ -24,6 +24,9 @@ pub enum PartWork {
     Step(StepWork),
 }
 
+/// Makes another driver for the agent of a run.
+pub type Remake = Box<dyn Fn() -> Box<dyn Driver> + Send>;
+
 /// A turn of the agent.
 pub struct Turn {
     pub start: TurnBegin,
@@ -35,6 +38,8 @@ pub struct Turn {
     pub whole: Option<String>,
     /// Whether the tool `ask_user` could not be offered although the model needs it.
     pub asking_failed: bool,
+    /// Makes the driver of another agent, which has this part alone. `None`: the agent of the run has it.
+    pub guest: Option<Remake>,
 }
 
 pub enum StepWork {

@@ -46,7 +46,13 @@ impl ActiveRun {
                 let prompt = self.settings.prompt.clone();
                 self.drive(|driver, out| driver.follow_up(&prompt, &[], out));
             }
-            PartWork::Turn(turn) => self.begin_in_new_process(turn),
+            PartWork::Turn(mut turn) => {
+                if let Some(guest) = turn.guest.take() {
+                    self.agent.invite(guest, last);
+                    self.effects.starts_agent(self.settings.agent.clone());
+                }
+                self.begin_in_new_process(turn);
+            }
             PartWork::Leave => {
                 self.go_on_in_process(last, counted);
                 self.decide(completed(""));
@@ -68,7 +74,7 @@ impl ActiveRun {
     }
 
     fn begin_in_new_process(&mut self, turn: Turn) {
-        let Turn { start, keeps_process, offers_blocked, whole, asking_failed } = turn;
+        let Turn { start, keeps_process, offers_blocked, whole, asking_failed, guest: _ } = turn;
         self.whole = whole;
         let mut out = DriverOutput::default();
         let launch = match start {
@@ -139,7 +145,7 @@ impl ActiveRun {
         seen.blocked = self.blocked.take().and_then(|blocked| blocked.reason);
         let ended = self.step.take().map(RunningStep::into_end);
         let (exit, output, reply) = ended.unwrap_or((self.agent.exit, String::new(), None));
-        PartEnd {
+        let end = PartEnd {
             outcome,
             exit,
             stays: self.agent.process == ProcessState::Resting,
@@ -150,7 +156,11 @@ impl ActiveRun {
             seen,
             output,
             reply,
+        };
+        if let Some(settings) = self.agent.bring_back() {
+            self.settings = settings;
         }
+        end
     }
 
     /// The terminal body of a workflow's run.

@@ -6,7 +6,8 @@ use super::screen::{Detail, Ink, Shown};
 use super::work::sum;
 use crate::clean::{one_line, whole};
 use crate::protocol::failure::{Code, Failure};
-use crate::protocol::outbound::{MessageId, Outcome, RuleViolation, Terminal, TurnReport};
+use crate::protocol::outbound::{MessageId, Outcome, RuleViolation, Terminal, Text, TurnReport};
+use crate::protocol::review::ReviewFinding;
 use crate::protocol::schema::Mismatch;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
@@ -62,6 +63,7 @@ impl TerminalPeer {
         self.asking.end();
         shown.lines.extend(self.chat.iter_mut().map(Chat::end));
         shown.lines.extend(end.workflow.iter().flat_map(|workflow| &workflow.violations).map(breach));
+        shown.lines.extend(end.workflow.iter().flat_map(|workflow| &workflow.review).map(finding));
         match &end.outcome {
             // The line of a workflow is the last one, whatever its agent said.
             Outcome::Completed { text, .. } if end.workflow.is_some() => {
@@ -115,6 +117,13 @@ fn recurs(outcome: &Outcome) -> bool {
 fn breach(breach: &RuleViolation) -> String {
     let place = format!("{}:{}", breach.file.shown(), breach.line.unwrap_or_default());
     one_line(&format!("{place}: {}: {}", breach.rule, breach.text.shown())) + "\n"
+}
+
+/// An open finding of a review.
+fn finding(found: &ReviewFinding) -> String {
+    let file = found.file.as_ref().map_or("-", Text::shown);
+    let line = found.line.map(|line| format!(":{line}")).unwrap_or_default();
+    one_line(&format!("{file}{line}: {}: {}", found.severity.shown(), found.text.shown())) + "\n"
 }
 
 /// The warning after an answer that no frame can hold.

@@ -47,6 +47,7 @@ impl TerminalPeer {
                 self.look.paint(Ink::Bold, &heading)
             }
             PhaseState::Verifying => return String::new(),
+            PhaseState::Reviewing => width::cut(&one_line(phase.text), self.width()),
             PhaseState::Failed => self.look.paint(Ink::Red, &width::cut(&one_line(phase.text), self.width())),
             PhaseState::Passed => {
                 self.work.in_phase(None);
@@ -150,6 +151,8 @@ mod tests {
             commit: None,
             head: None,
             unverified: Vec::new(),
+            reviewed_by: None,
+            review: Vec::new(),
         }
     }
 

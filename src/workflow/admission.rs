@@ -68,7 +68,9 @@ impl DraftRequest {
             let (begin, resume) = (load(kind)?, load(PromptKind::Continue)?);
             let begins = (!options.resume).then_some(&begin);
             let continues = (options.resume || options.attempts > 1).then_some(&resume);
-            let warnings = [begins, continues].into_iter().flatten().filter_map(|prompt| prompt.warning.clone());
+            let review = options.review.as_ref().map(|_| load(PromptKind::Review)).transpose()?;
+            let all = [begins, continues, review.as_ref()].into_iter().flatten();
+            let warnings = all.filter_map(|prompt| prompt.warning.clone());
             let warnings = warnings.map(|text| (Warning::UntrustedPrompt, text)).collect();
             let check = check_command(self.kind, &shown(&self.paths.draft))?;
             let values = CommonValues::new(&self.project, settings.interactive, check);
@@ -79,8 +81,9 @@ impl DraftRequest {
             };
             settings.cwd = self.project.folder().to_owned();
             let DraftRequest { kind, project, name, paths, ignored } = self;
-            let prompt = AuthorPrompt { first, resume, words: String::new(), news: String::new(), values };
-            let (resumes, attempts) = (options.resume, options.attempts);
+            let (words, news, need) = Default::default();
+            let prompt = AuthorPrompt { first, resume, words, news, review, need, values };
+            let (resumes, attempts, review_rounds) = (options.resume, options.attempts, options.review_rounds);
             let (doubt, source) = (None, None);
             Ok(Author {
                 kind,
@@ -90,6 +93,7 @@ impl DraftRequest {
                 doubt,
                 resumes,
                 attempts,
+                review_rounds,
                 ignored,
                 prompt,
                 warnings,

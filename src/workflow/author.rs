@@ -3,18 +3,23 @@
 use super::conversation::{Conversation, Terms};
 use super::draft::{DraftPaths, Snapshot};
 use super::lock::{Lock, make_local};
+use super::markdown::fenced;
 use super::name::Slug;
+use super::part::ReviewSession;
 use super::permit::DraftPermit;
 use super::project::{FileProblem, Project, shown};
 use super::prompts::{CommonValues, PromptText, SessionPrompt};
+use super::review::{self, ReviewVerdict};
 use super::slip;
 use super::stop::Stop;
 use super::template::has_placeholder;
 use super::violation::{Rule, Violation};
 use super::workflow_run::WorkflowRun;
+use crate::paths::absolute;
 use crate::protocol::failure::Code;
 use crate::protocol::ids::SessionId;
 use crate::protocol::outbound::{Artifact, Text};
+use crate::protocol::review::ReviewFinding;
 use crate::protocol::words::{Action, PlanStatus, Warning, WorkflowKind};
 use crate::sessions::{SessionFile, Stored};
 use std::path::{Path, PathBuf};
@@ -34,6 +39,8 @@ pub(crate) struct Author {
     pub resumes: bool,
     /// The maximum number of turns for a draft.
     pub attempts: u32,
+    /// The maximum number of times that the findings of a review go back to the agent.
+    pub review_rounds: u32,
     pub ignored: Vec<Rule>,
     pub prompt: AuthorPrompt,
     /// Warnings about the input.
@@ -53,6 +60,10 @@ pub(crate) struct AuthorPrompt {
     pub words: String,
     /// The change of the specification of a plan that is continued, for the agent. Empty: it did not change.
     pub news: String,
+    /// The prompt of the session that reviews the draft. `None`: nobody does.
+    pub review: Option<PromptText>,
+    /// The need that the draft serves: a description, or a specification.
+    pub need: String,
     pub values: CommonValues,
 }
 
@@ -104,7 +115,7 @@ impl Author {
     ) -> Result<CheckedDraft, Stop> {
         let finished = self.paths.snapshot(&self.project, &self.paths.finished);
         let mut conversation = Conversation::default();
-        let (mut again, mut attempt, mut warned) = (None, 1, false);
+        let (mut again, mut attempt, mut warned, mut rounds) = (None, 1, false, 0);
         loop {
             let draft = self.paths.snapshot(&self.project, &self.paths.draft);
             let is_last = attempt >= self.attempts;
@@ -119,10 +130,19 @@ impl Author {
                 // Something of the agent's may run when it exits, such as a hook.
                 checked = self.examine(outer, &finished, &draft, check)?;
             }
+            let mut found = Vec::new();
             if checked.violations.is_empty() {
-                return Ok(checked);
-            }
-            if is_last {
+                found = self.review(outer, &finished)?;
+                if found.is_empty() {
+                    return Ok(checked);
+                }
+                if is_last || rounds == self.review_rounds {
+                    outer.tell_open(&shown(&self.paths.target), &found);
+                    outer.end.review = found;
+                    return Ok(checked);
+                }
+                rounds += 1;
+            } else if is_last {
                 return Err(self.invalid(outer, &checked));
             }
             attempt += 1;
@@ -130,7 +150,38 @@ impl Author {
             outer.money_left()?;
             self.steps(outer, PlanStatus::InProgress, PlanStatus::Pending);
             // The session knows the user's words already.
-            again = Some(self.continuation(&checked.violations, ""));
+            let news = if found.is_empty() { String::new() } else { review::of_draft(&found) };
+            again = Some(self.continuation(&checked.violations, "", &news));
+        }
+    }
+
+    /// Has another session review the draft, if anybody does. Returns what it found.
+    fn review(&self, outer: &mut WorkflowRun<'_>, finished: &Snapshot) -> Result<Vec<ReviewFinding>, Stop> {
+        let Some(text) = &self.prompt.review else { return Ok(Vec::new()) };
+        let DraftPaths { draft, target, .. } = &self.paths;
+        let before = self.paths.snapshot(&self.project, draft);
+        let subject = format!("This is the draft of a {}: {}", self.what(), shown(draft));
+        let files = self.paths.files(draft);
+        let named = files.iter().zip(&before).map(|(path, bytes)| {
+            let text = String::from_utf8_lossy(bytes.as_deref().unwrap_or_default());
+            format!("`{}`:\n\n{}", shown(path), fenced("markdown", &text))
+        });
+        let work = named.collect::<Vec<_>>().join("\n\n");
+        let prompt = review::prompt(&self.prompt.values, text, (&subject, &self.prompt.need, &work));
+        let place = |file: &str| {
+            let path = absolute(self.project.folder(), file);
+            files.iter().find(|own| self.project.folder().join(own) == path).map(|own| shown(own))
+        };
+        let verdict = outer.review(&shown(target), ReviewSession { prompt, left: None }, place)?;
+        if self.paths.snapshot(&self.project, draft) != before {
+            self.paths.restore(&self.project, draft, &before).map_err(unwritable)?;
+            let text = format!("The review changed {}; it was restored.", shown(draft));
+            outer.warn(Warning::UnexpectedChange, text);
+        }
+        self.put_back(outer, finished, &before).map_err(unwritable)?;
+        match verdict {
+            ReviewVerdict::Found(found) => Ok(found),
+            ReviewVerdict::Accepted | ReviewVerdict::Unreviewed => Ok(Vec::new()),
         }
     }
 
@@ -176,7 +227,7 @@ impl Author {
             self.paths.restore(&self.project, draft, &copy)?;
         }
         self.make_room()?;
-        Ok(self.continuation(&check(self)?.violations, &self.prompt.words))
+        Ok(self.continuation(&check(self)?.violations, &self.prompt.words, &self.prompt.news))
     }
 
     /// Remembers the specification from which the plan is made. Without it, a later run shows no difference.
@@ -192,12 +243,12 @@ impl Author {
         self.paths.files(draft).iter().try_for_each(|file| self.project.make_room_for(file))
     }
 
-    /// The prompt that continues the draft.
-    fn continuation(&self, violations: &[Violation], words: &str) -> SessionPrompt {
+    /// The prompt that continues the draft. `news`: a part before the user's words.
+    fn continuation(&self, violations: &[Violation], words: &str, news: &str) -> SessionPrompt {
         let line = |v: &Violation| format!("{}: {}: {}\n", v.line.unwrap_or_default(), v.rule.word(), v.text);
         let violations: String = violations.iter().map(line).collect();
         let file = shown(&self.paths.draft);
-        let AuthorPrompt { resume, values, news, .. } = &self.prompt;
+        let AuthorPrompt { resume, values, .. } = &self.prompt;
         let has_place = has_placeholder(&resume.text, "words");
         let words = if has_place && !news.is_empty() { format!("{news}\n\n{words}") } else { words.to_owned() };
         let mut prompt = values.fill(resume, |name| match name {

@@ -11,6 +11,7 @@
 //! | `violation` | the rules, and their violations |
 //! | `admission`, `author`, `spec_run`, `plan_run` | the workflows that write a draft: common checks, common steps, and each workflow |
 //! | `conversation` | the agent's sessions |
+//! | `review`, `started` | the review of a phase or a draft; the work tree before a plan and before a phase |
 //! | `slip` | a description that is probably a command |
 //! | `draft`, `old`, `lock`, `permit` | their files, replaced files, locks, permissions |
 //! | `run_start`, `workflow_run`, `part`, `stop` | the check of run.start, the run, its parts, the reasons for an early end |
@@ -36,10 +37,12 @@ pub mod plan;
 pub(crate) mod plan_run;
 pub mod project;
 pub mod prompts;
+pub(crate) mod review;
 mod run_start;
 pub(crate) mod slip;
 pub mod spec;
 pub(crate) mod spec_run;
+pub(crate) mod started;
 pub(crate) mod stop;
 pub mod template;
 pub mod violation;

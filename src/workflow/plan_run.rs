@@ -126,6 +126,7 @@ pub(crate) fn admit(
     let made_from = author.project.read(&source, FILE_BYTES_MAX).ok().flatten();
     spec.before = PlanBefore::find(&author, made_from.as_deref(), &spec.bytes);
     author.prompt.words = words.trim().to_owned();
+    author.prompt.need = String::from_utf8_lossy(&spec.bytes).trim().to_owned();
     author.prompt.news = spec
         .before
         .as_ref()

@@ -59,6 +59,7 @@ pub(crate) fn admit(
     let request = DraftRequest { kind, project, name, paths, ignored };
     let mut author = request.author(settings, &options, around, (PromptKind::Spec, first))?;
     author.prompt.words = options.words.as_deref().unwrap_or(&description).trim().to_owned();
+    author.prompt.need = description.trim().to_owned();
     author.doubt = doubt;
     let options = WorkflowSettings { name: Some(author.name.to_string()), ..options };
     let started = started(kind, &author.project, &author.paths.target, options);

@@ -15,6 +15,8 @@ word_enums! {
         /// Begins a further attempt at a phase.
         Retry = "retry",
         Continue = "continue",
+        /// Begins the session that reviews a phase or a draft.
+        Review = "review",
     }
 }
 
@@ -29,6 +31,7 @@ impl PromptKind {
             PromptKind::Implement => include_str!("prompts/implement.md"),
             PromptKind::Retry => include_str!("prompts/retry.md"),
             PromptKind::Continue => include_str!("prompts/continue.md"),
+            PromptKind::Review => include_str!("prompts/review.md"),
         }
     }
 
@@ -40,6 +43,7 @@ impl PromptKind {
             PromptKind::Implement => &[("phase", true), ("plan", false), ("context", false), ("research", false)],
             PromptKind::Retry => &[("failure", true)],
             PromptKind::Continue => &[("file", true), ("violations", false), ("words", false)],
+            PromptKind::Review => &[("phase", true), ("spec", false), ("difference", true)],
         }
     }
 

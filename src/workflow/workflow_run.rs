@@ -1,7 +1,7 @@
 //! The run of a workflow: opened once, continued in sessions of the agent and in steps without it, closed once. A workflow
 //! is plain blocking code over these calls.
 
-use super::part::{Session, Step, StepEnd};
+use super::part::{ReviewSession, Session, Step, StepEnd};
 use super::prompts::SessionPrompt;
 use super::run_start::admission;
 use super::stop::Stop;
@@ -29,6 +29,8 @@ use std::time::Duration;
 
 /// The maximum wait for the processes of abandoned work. After it, they are left to the kernel.
 const SETTLE_LIMIT: Duration = Duration::from_millis(500);
+/// The maximum time of a review.
+const REVIEW_LIMIT: Duration = Duration::from_secs(30 * 60);
 
 pub(crate) struct WorkflowRun<'p> {
     run: RunLoop<'p, 'p>,
@@ -209,7 +211,8 @@ impl<'p> WorkflowRun<'p> {
         self.turns += 1;
         let file = self.record.as_deref().map(|path| numbered(path, self.turns));
         let recorded = Recorded { file, debug_log: self.debug_log.clone() };
-        let work = PartWork::Turn(Turn { start, keeps_process, offers_blocked, whole, asking_failed: false });
+        let work =
+            PartWork::Turn(Turn { start, keeps_process, offers_blocked, whole, asking_failed: false, guest: None });
         let end = self.part(Part { settings, work }, recorded)?;
         // A process that ends before its turn reports no cost: that of the session's earlier turns is still known.
         let cost_usd = end.usage.cost_usd.map(|cost| known.unwrap_or_default() + cost).or(known);
@@ -223,6 +226,45 @@ impl<'p> WorkflowRun<'p> {
             outcome @ (Outcome::Failed(_) | Outcome::Cancelled { .. }) => {
                 Err(Stop::from_outcome(outcome, limits_itself))
             }
+        }
+    }
+
+    /// The name of the agent that reviews.
+    pub(super) fn reviewer(&self) -> String {
+        self.run.reviewer().map_or(&self.agent.name, |reviewer| &reviewer.agent.name).clone()
+    }
+
+    /// Runs a session that reviews, beside those of the agent. A failed session is not an error, unless the run or the
+    /// phase is out of time.
+    pub(super) fn review_session(&mut self, session: ReviewSession) -> Result<Outcome, Stop> {
+        let ReviewSession { prompt, left } = session;
+        let (agent, settings) = match self.run.reviewer() {
+            Some(other) => (other.agent.clone(), other.settings.clone()),
+            None => (self.agent.clone(), self.settings.for_review()),
+        };
+        let max_cost_usd = self.money_left()?;
+        let mut settings = Settings { prompt: prompt.text, raw_prompt: prompt.raw, max_cost_usd, ..settings };
+        let is_of_phase = left.is_some_and(|left| left < REVIEW_LIMIT);
+        let limits_itself =
+            self.limit(&mut settings, Some(left.map_or(REVIEW_LIMIT, |left| left.min(REVIEW_LIMIT))))?;
+        self.turns += 1;
+        let file = self.record.as_deref().map(|path| numbered(path, self.turns));
+        let recorded = Recorded { file, debug_log: self.debug_log.clone() };
+        let work = PartWork::Turn(Turn {
+            start: TurnBegin::NewSession,
+            keeps_process: false,
+            offers_blocked: false,
+            whole: None,
+            asking_failed: false,
+            guest: Some(Box::new(move || agent.driver())),
+        });
+        let end = self.part(Part { settings, work }, recorded)?;
+        self.seen = end.seen;
+        match end.outcome {
+            Outcome::Failed(failure) if failure.code == Code::Timeout && (is_of_phase || !limits_itself) => {
+                Err(Stop::from_outcome(Outcome::Failed(failure), limits_itself))
+            }
+            outcome @ (Outcome::Completed { .. } | Outcome::Failed(_) | Outcome::Cancelled { .. }) => Ok(outcome),
         }
     }
 

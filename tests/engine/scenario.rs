@@ -36,7 +36,8 @@ fn agents() -> Agents {
 /// A turn of the recorded agent.
 fn turn() -> PartWork {
     let start = TurnBegin::NewSession;
-    PartWork::Turn(Turn { start, keeps_process: false, offers_blocked: false, whole: None, asking_failed: false })
+    let (keeps_process, offers_blocked, asking_failed) = (false, false, false);
+    PartWork::Turn(Turn { start, keeps_process, offers_blocked, whole: None, asking_failed, guest: None })
 }
 
 fn sleep(gate: &str) -> PartWork {

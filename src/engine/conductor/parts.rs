@@ -39,7 +39,10 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
             if turn.start == TurnBegin::SameProcess {
                 self.open_debug_log(&part.settings.agent);
                 header.into_iter().for_each(|header| self.recordings.header(header));
-            } else if let Some(features) = self.run.features_at_start(&part.settings) {
+            } else if let Some(features) = match &turn.guest {
+                Some(guest) => Some(guest().features(&part.settings)),
+                None => self.run.features_at_start(&part.settings),
+            } {
                 turn.asking_failed = prepare::offer(&mut part.settings, &features, &mut self.host);
             }
         }
@@ -61,6 +64,24 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         self.took_over = Some(next);
         let remake: Remake = Box::new(move || agent.driver());
         self.step(Event::TakesOver(Box::new(Start { remake: Some(remake), ..start })));
+    }
+
+    pub(in crate::engine) fn hide(&mut self, paths: Vec<String>) {
+        self.run.hide(paths);
+    }
+
+    /// Whether the terminal body was emitted, or can no longer be.
+    pub fn is_finished(&self) -> bool {
+        self.frame_out.finished
+    }
+
+    pub(in crate::engine) fn finish(&mut self) {
+        self.frame_out.finished = true;
+    }
+
+    /// The agent that reviews, if it is another one than that of the run.
+    pub(in crate::engine) fn reviewer(&self) -> Option<&Successor> {
+        self.reviewer.as_ref()
     }
 
     /// The agent that took over last.

@@ -84,6 +84,11 @@ impl RunLoop<'_, '_> {
         self.conductor.host().has_agent() && self.conductor.host().process().is_empty()
     }
 
+    /// The agent that reviews, if it is another one than that of the run.
+    pub fn reviewer(&self) -> Option<&Successor> {
+        self.conductor.reviewer()
+    }
+
     /// The agent that took over last.
     pub fn took_over(&self) -> Option<&Successor> {
         self.conductor.took_over()

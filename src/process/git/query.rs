@@ -67,7 +67,7 @@ pub enum Incomplete {
 }
 
 /// A git program and its repository.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Git {
     program: PathBuf,
     environment: Vec<(&'static str, OsString)>,
@@ -300,6 +300,29 @@ impl Git {
             (Some(0), output) => parse_difference(&output).ok_or(Incomplete::Failed),
             _ => Err(Incomplete::Failed),
         }
+    }
+
+    /// Sets a variable of git's environment.
+    pub(super) fn set(&mut self, name: &'static str, value: OsString) {
+        self.environment.push((name, value));
+    }
+
+    /// A file in git's folder.
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// The output of a query that must succeed.
+    pub(super) fn output(&self, query: &[&str], until: &Until) -> Result<String, Incomplete> {
+        match self.run(self.here().args(query), false, until)? {
+            (Some(0), output) => String::from_utf8(output).map_err(|_| Incomplete::Failed),
+            _ => Err(Incomplete::Failed),
+        }
+    }
+
+    /// The one line that a query answers.
+    pub(super) fn line(&self, query: &[&str], until: &Until) -> Result<String, Incomplete> {
+        self.output(query, until).map(|output| output.trim_end_matches('\n').to_owned())
     }
 
     pub(super) fn program(&self) -> &Path {

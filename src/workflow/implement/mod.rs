@@ -67,7 +67,7 @@ fn begin(outer: &mut WorkflowRun<'_>, target: Target, places: &Places) -> Result
         outer.warn(warning, text);
     }
     let phases: Vec<LoopPhase> = ready.plan.phases.iter().map(phase).collect();
-    let mut all = Loop::new(&phases, ready.options.attempts, ready.options.max_phases);
+    let mut all = Loop::new(&phases, &ready.options);
     let mut site = PhaseIo::new(outer, &ready, commits);
     site.tell_steps();
     let ending = ready.consent(site.outer).and_then(|()| {
@@ -79,6 +79,7 @@ fn begin(outer: &mut WorkflowRun<'_>, target: Target, places: &Places) -> Result
     });
     let reports = ready.plan.phases.iter().zip(&all.progress).zip(&site.accounts);
     let reports = reports.map(|((phase, progress), account)| report::report(phase, progress, account)).collect();
+    outer.end.review = all.progress.iter().flat_map(|progress| progress.findings.clone()).collect();
     outer.end.phases = reports;
     let passed = all.progress.iter().filter(|phase| is_passed(phase.state)).count();
     match ending? {

@@ -1,6 +1,7 @@
 //! The real host of the loop: sessions, commands and questions as parts of the run, plan.md, and the clock of a phase.
 
 mod commits;
+mod reviews;
 
 use super::attempted::{Attempted, Seen};
 use super::command::{probe, program, verify};
@@ -21,6 +22,7 @@ use crate::process::query::Until;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::{Outcome, ProgressKind, Text};
 use crate::protocol::question::Ask;
+use crate::protocol::review::ReviewFinding;
 use crate::protocol::words::{PhaseState, PlanStatus, Warning};
 use crate::run::{ShellCommand, StepWork};
 use crate::workflow::conversation::{AgentTurn, Conversation, Terms};
@@ -28,6 +30,7 @@ use crate::workflow::part::{Step, StepEnd};
 use crate::workflow::plan::PlanPhase;
 use crate::workflow::project::HOME;
 use crate::workflow::prompts::SessionPrompt;
+use crate::workflow::review::ReviewVerdict;
 use crate::workflow::stop::{PHASE_IS_LATE, Stop};
 use crate::workflow::workflow_run::WorkflowRun;
 use std::path::Path;
@@ -247,7 +250,6 @@ impl<'r, 'o, 'p> PhaseIo<'r, 'o, 'p> {
     fn account(&mut self, index: usize, before: Option<f64>) {
         let after = self.outer.usage().cost_usd;
         let account = &mut self.accounts[index];
-        account.agent = Some(self.outer.agent().name.clone());
         if let Some(after) = after {
             account.cost_usd = Some(account.cost_usd.unwrap_or_default() + after - before.unwrap_or_default());
         }
@@ -309,6 +311,7 @@ impl PhaseHost for PhaseIo<'_, '_, '_> {
         self.began = Some(self.outer.elapsed());
         self.stamps = None;
         self.record_changes(index)?;
+        self.record_start(index)?;
         let after_final_check = self.protected.take();
         if self.guarded(index).is_empty() {
             return Ok(());
@@ -375,6 +378,7 @@ impl PhaseHost for PhaseIo<'_, '_, '_> {
         let text = match state {
             PhaseState::Started if at.number <= 1 => format!("Phase {number} of {of}: {}", phase.title),
             PhaseState::Verifying if at.number == 0 => format!("Phase {number} of {of}, before the work"),
+            PhaseState::Reviewing => format!("Phase {number} of {of}{again} is reviewed"),
             PhaseState::Passed if at.number == 0 => format!("Phase {number} of {of} passed: it was done already"),
             PhaseState::Started
             | PhaseState::Verifying
@@ -389,11 +393,18 @@ impl PhaseHost for PhaseIo<'_, '_, '_> {
             of: of as u64,
             attempt: at.number.into(),
             state,
-            agent: self.outer.agent().name.clone(),
+            agent: match state {
+                PhaseState::Reviewing => self.outer.reviewer(),
+                PhaseState::Started
+                | PhaseState::Verifying
+                | PhaseState::Failed
+                | PhaseState::Passed
+                | PhaseState::Reopened => self.outer.agent().name.clone(),
+            },
         };
         self.outer.tell(about, text);
         let status = match state {
-            PhaseState::Started | PhaseState::Verifying => PlanStatus::InProgress,
+            PhaseState::Started | PhaseState::Verifying | PhaseState::Reviewing => PlanStatus::InProgress,
             PhaseState::Failed | PhaseState::Reopened => PlanStatus::Pending,
             PhaseState::Passed => PlanStatus::Completed,
         };
@@ -428,6 +439,7 @@ impl PhaseHost for PhaseIo<'_, '_, '_> {
             }
         };
         self.conversation = conversation;
+        self.accounts[at.phase].agent = Some(self.outer.agent().name.clone());
         self.account(at.phase, before);
         let said = said?;
         let acted = self.acted(&said, tree)?;
@@ -499,6 +511,15 @@ impl PhaseHost for PhaseIo<'_, '_, '_> {
         let (phase, command) = (self.phase(at.phase).id(), prompt::short(command, SHOWN));
         let text = format!("{phase}: a command failed, and passed when it ran once more, so it is flaky: {command}");
         self.outer.warn(Warning::Unverified, text);
+    }
+
+    fn review(&mut self, at: Attempt) -> Result<(ReviewVerdict, bool), Stop> {
+        self.review_phase(at.phase)
+    }
+
+    fn tell_open(&mut self, at: Attempt, findings: &[ReviewFinding]) {
+        let phase = self.phase(at.phase).id();
+        self.outer.tell_open(&phase, findings);
     }
 
     fn manual(&mut self, at: Attempt, text: &str) -> Result<ManualAnswer, Stop> {

@@ -1,8 +1,11 @@
 //! The loop of `implement` as a plain function over a [`PhaseHost`]: which phase comes next, when an attempt has failed,
 //! when the commands run, and how the run ends. Only the host touches processes, files and clocks.
 
+use crate::protocol::review::ReviewFinding;
 use crate::protocol::words::{PhaseOutcome, PhaseState};
+use crate::protocol::workflow::WorkflowSettings;
 use crate::workflow::conversation::AgentTurn;
+use crate::workflow::review::ReviewVerdict;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
@@ -26,6 +29,10 @@ pub(crate) struct PhaseProgress {
     pub(crate) attempts: u32,
     /// The manual checks of the last attempt that nobody answered.
     pub(crate) unverified: Vec<String>,
+    /// The findings of the last review.
+    pub(crate) findings: Vec<ReviewFinding>,
+    /// The number of times that findings went back to the agent.
+    rounds: u32,
 }
 
 /// The state that plan.md records for a phase, with the change of its boxes.
@@ -69,6 +76,8 @@ pub(crate) enum Fault {
     Idle(Option<Box<Failing>>),
     /// A manual check was answered with No.
     Manual(String),
+    /// The commands passed, and a review found this.
+    Review(Vec<ReviewFinding>),
 }
 
 impl Failing {
@@ -149,6 +158,10 @@ pub(crate) trait PhaseHost {
     fn judged(&mut self, phase: usize) -> Result<(), Self::Stop>;
     /// Reports that a command failed, and passed when it ran once more.
     fn tell_flaky(&mut self, at: Attempt, command: &str);
+    /// Has a session review the phase. Also returns whether it changed files.
+    fn review(&mut self, at: Attempt) -> Result<(ReviewVerdict, bool), Self::Stop>;
+    /// Reports findings that stay open.
+    fn tell_open(&mut self, at: Attempt, findings: &[ReviewFinding]);
     /// Asks for a manual check.
     fn manual(&mut self, at: Attempt, text: &str) -> Result<ManualAnswer, Self::Stop>;
     /// Commits a passed phase, if the run commits. Returns whether the commit has other content than the commands judged.
@@ -187,6 +200,8 @@ pub(crate) struct Loop<'p> {
     phases: &'p [LoopPhase],
     attempts: u32,
     max_phases: Option<u64>,
+    /// The maximum number of times that the findings about a phase go back to the agent. `None`: nobody reviews.
+    review_rounds: Option<u32>,
     pub(crate) progress: Vec<PhaseProgress>,
     /// Commands that have passed since the agent's last turn.
     passed: HashSet<&'p str>,
@@ -195,15 +210,20 @@ pub(crate) struct Loop<'p> {
 }
 
 impl<'p> Loop<'p> {
-    /// `attempts`: the maximum number of attempts at a phase. `max_phases`: the maximum number of phases that pass.
-    pub(crate) fn new(phases: &'p [LoopPhase], attempts: u32, max_phases: Option<u64>) -> Loop<'p> {
+    pub(crate) fn new(phases: &'p [LoopPhase], options: &WorkflowSettings) -> Loop<'p> {
         let state = |phase: &LoopPhase| if phase.done { PhaseOutcome::Done } else { PhaseOutcome::Open };
-        let progress =
-            phases.iter().map(|phase| PhaseProgress { state: state(phase), attempts: 0, unverified: Vec::new() });
+        let progress = phases.iter().map(|phase| PhaseProgress {
+            state: state(phase),
+            attempts: 0,
+            unverified: Vec::new(),
+            findings: Vec::new(),
+            rounds: 0,
+        });
         Loop {
             phases,
-            attempts,
-            max_phases,
+            attempts: options.attempts,
+            max_phases: options.max_phases,
+            review_rounds: options.review.as_ref().map(|_| options.review_rounds),
             progress: progress.collect(),
             passed: HashSet::new(),
             reopened: vec![None; phases.len()],
@@ -295,6 +315,7 @@ impl<'p> Loop<'p> {
         let earlier = self.phases[phase].begun && self.progress[phase].attempts == 0;
         let reopened = self.reopened[phase].clone();
         let (mut last, mut last_failing, mut idle) = (None::<Fault>, None::<Box<Failing>>, 0);
+        self.progress[phase].rounds = 0;
         let mut number = 0;
         loop {
             number += 1;
@@ -309,15 +330,26 @@ impl<'p> Loop<'p> {
             };
             self.passed.clear();
             let turn = host.turn(at, prompt)?;
-            idle = if turn.acted { 0 } else { idle + 1 };
-            let excused = earlier && number == 1;
-            let Some(mut fault) = self.judge(at, turn.acted || excused, host)? else {
+            // An agent may leave the work as it is because it disagrees with a review.
+            let was_reviewed = matches!(last, Some(Fault::Review(_)));
+            idle = if turn.acted || was_reviewed { 0 } else { idle + 1 };
+            let excused = was_reviewed || earlier && number == 1;
+            let judged = self.judge(at, turn.acted || excused, host)?;
+            let judged = match judged {
+                None => self.review(at, turn.acted || !was_reviewed, turn.blocked.is_some(), host)?,
+                fault => fault,
+            };
+            let judged = match judged {
+                None => self.manual_checks(at, host)?,
+                fault => fault,
+            };
+            let Some(mut fault) = judged else {
                 return self.pass(at, host);
             };
             match &mut fault {
                 Fault::Command(failing) => last_failing = Some(Box::new(failing.clone())),
                 Fault::Idle(failing) => failing.clone_from(&last_failing),
-                Fault::Protected(_) | Fault::Manual(_) => {}
+                Fault::Protected(_) | Fault::Manual(_) | Fault::Review(_) => {}
             }
             let why = match turn.blocked {
                 _ if fault.no_shell() => Some(Why::NoShell),
@@ -346,7 +378,7 @@ impl<'p> Loop<'p> {
         if host.commit(at.phase)? { self.judge_commit(at, host) } else { Ok(None) }
     }
 
-    /// Judges an attempt after the agent's turn. `None`: the phase passes.
+    /// Judges an attempt by its protected paths and commands. `None`: they are as they must be.
     fn judge<W: PhaseHost>(&mut self, at: Attempt, counts: bool, host: &mut W) -> Result<Option<Fault>, W::Stop> {
         let differences = host.differences(at.phase)?;
         if !differences.is_empty() {
@@ -355,10 +387,48 @@ impl<'p> Loop<'p> {
         if !counts {
             return Ok(Some(Fault::Idle(None)));
         }
-        if let Some(failing) = self.run_commands(at, host)? {
-            return Ok(Some(Fault::Command(failing)));
+        Ok(self.run_commands(at, host)?.map(Fault::Command))
+    }
+
+    /// Has the work reviewed whose commands have passed. `is_new`: whether it may differ from what was reviewed last;
+    /// `is_last`: whether the agent cannot go on. `None`: nothing goes back to the agent.
+    fn review<W: PhaseHost>(
+        &mut self,
+        at: Attempt,
+        is_new: bool,
+        is_last: bool,
+        host: &mut W,
+    ) -> Result<Option<Fault>, W::Stop> {
+        let Some(rounds) = self.review_rounds else { return Ok(None) };
+        let mut found = false;
+        if is_new {
+            host.tell(at, PhaseState::Reviewing, None);
+            let (verdict, changed) = host.review(at)?;
+            if changed {
+                // What it changed belongs to the attempt.
+                self.passed.clear();
+                if let Some(fault) = self.judge(at, true, host)? {
+                    return Ok(Some(fault));
+                }
+            }
+            found = matches!(verdict, ReviewVerdict::Found(_));
+            match verdict {
+                ReviewVerdict::Found(findings) => self.progress[at.phase].findings = findings,
+                ReviewVerdict::Accepted => self.progress[at.phase].findings.clear(),
+                // Nobody knows whether the last findings still hold.
+                ReviewVerdict::Unreviewed => {}
+            }
         }
-        self.manual_checks(at, host)
+        let progress = &mut self.progress[at.phase];
+        if progress.findings.is_empty() {
+            return Ok(None);
+        }
+        if found && !is_last && progress.rounds < rounds && at.number < self.attempts {
+            progress.rounds += 1;
+            return Ok(Some(Fault::Review(progress.findings.clone())));
+        }
+        host.tell_open(at, &progress.findings);
+        Ok(None)
     }
 
     /// Asks for the phase's manual checks up to the first No. `None`: there was none.

@@ -4,6 +4,7 @@ use super::phase_loop::{Failing, Fault};
 use crate::clean::last_bytes;
 use crate::workflow::markdown::fenced;
 use crate::workflow::plan::PlanPhase;
+use crate::workflow::review::listed;
 use std::fmt::Write;
 
 /// The maximum length of a command's output in a prompt, in bytes.
@@ -40,6 +41,11 @@ pub(super) fn failure(attempt: u32, of: u32, fault: &Fault) -> String {
                         not run. Do the work of this phase."
                 .to_owned()
         }
+        Fault::Review(found) => format!(
+            "The commands of this phase passed. Then another session reviewed the work, and found:\n{}\n\nCorrect what \
+             holds. Where a finding does not hold, leave the work as it is, and say why.",
+            listed(found)
+        ),
         Fault::Manual(text) => format!("A person checked the result. This does not hold:\n\n- {text}"),
     };
     format!("Attempt {attempt} of {of}\n\n{what}")

@@ -28,6 +28,7 @@ use crate::workflow::name::Slug;
 use crate::workflow::plan::{PlanPhase, SpecLine, WorkPlan, without_own_lines};
 use crate::workflow::project::{Argument, FILE_BYTES_MAX, PLAN_FILES, PlanPath, Project, shown};
 use crate::workflow::prompts::{CommonValues, PromptText, SessionPrompt};
+use crate::workflow::review;
 use crate::workflow::stop::Stop;
 use crate::workflow::template::PromptKind;
 use crate::workflow::violation::{Rule, Violation};
@@ -185,7 +186,7 @@ impl ReadyPlan {
                 return Err(unfit(no_record(phase)));
             }
         }
-        let prompts = Prompts::load(&project, &path, &text, settings.interactive, places);
+        let prompts = Prompts::load(&project, &path, &text, (settings.interactive, options.review.is_some()), places);
         let (prompts, mut warnings) = prompts.map_err(unfit)?;
         warnings.extend(spec_changed(&project, &plan));
         Ok(ReadyPlan { prompts, warnings, options, target: shown, project, path, text, plan })
@@ -317,6 +318,7 @@ fn spec_changed(project: &Project, plan: &WorkPlan) -> Option<(Warning, String)>
 pub(super) struct Prompts {
     implement: PromptText,
     retry: PromptText,
+    review: Option<PromptText>,
     values: CommonValues,
     plan: String,
     context: String,
@@ -328,12 +330,14 @@ impl Prompts {
         project: &Project,
         path: &PlanPath,
         text: &str,
-        user_is_present: bool,
+        (user_is_present, reviews): (bool, bool),
         places: &Places,
     ) -> Result<(Prompts, Vec<(Warning, String)>), Failure> {
         let load = |kind| PromptText::load(kind, project, places)?.checked();
         let (implement, retry) = (load(PromptKind::Implement)?, load(PromptKind::Retry)?);
-        let warnings = [&implement, &retry].into_iter().filter_map(|prompt| prompt.warning.clone());
+        let review = reviews.then(|| load(PromptKind::Review)).transpose()?;
+        let all = [&implement, &retry].into_iter().chain(&review);
+        let warnings = all.filter_map(|prompt| prompt.warning.clone());
         let warnings = warnings.map(|text| (Warning::UntrustedPrompt, text)).collect();
         let file = |name: &str| {
             let bytes = project.read(&path.folder.join(name), FILE_BYTES_MAX).ok().flatten();
@@ -345,6 +349,7 @@ impl Prompts {
         let prompts = Prompts {
             implement,
             retry,
+            review,
             values: CommonValues::new(project, user_is_present, check),
             plan: without_own_lines(text).trim().to_owned(),
             context: file(context),
@@ -362,6 +367,12 @@ impl Prompts {
             "research" => Some(&self.research),
             _ => None,
         })
+    }
+
+    /// The prompt of a session that reviews a phase.
+    pub(super) fn review(&self, phase: &str, spec: &str, difference: &str) -> SessionPrompt {
+        let text = self.review.as_ref();
+        text.map(|text| review::prompt(&self.values, text, (phase, spec.trim(), difference))).unwrap_or_default()
     }
 
     /// The prompt of a further turn.

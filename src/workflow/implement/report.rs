@@ -24,6 +24,8 @@ pub(super) struct Account {
     pub(super) cost_usd: Option<f64>,
     /// The agent that worked on it last.
     pub(super) agent: Option<String>,
+    /// The agent that reviewed it last.
+    pub(super) reviewed_by: Option<String>,
     /// The files that its sessions changed.
     pub(super) files: Vec<ArtifactRef>,
     pub(super) commit: Option<String>,
@@ -56,6 +58,8 @@ pub(super) fn report(phase: &PlanPhase, progress: &PhaseProgress, account: &Acco
         files: account.files.clone(),
         commit: account.commit.clone(),
         head: account.head.clone().map(Text::from),
+        reviewed_by: account.reviewed_by.clone(),
+        review: progress.findings.clone(),
         unverified: progress.unverified.iter().map(|text| Text::from(text.as_str())).collect(),
     }
 }
@@ -88,7 +92,9 @@ pub(super) fn failed(
         Why::NoProgress => {
             let before = match fault {
                 Fault::Idle(Some(failing)) => format!(" Before that, {}.", failed_command(failing)),
-                Fault::Idle(None) | Fault::Command(_) | Fault::Protected(_) | Fault::Manual(_) => String::new(),
+                Fault::Idle(None) | Fault::Command(_) | Fault::Protected(_) | Fault::Manual(_) | Fault::Review(_) => {
+                    String::new()
+                }
             };
             (Code::NoProgress, format!("The agent did nothing in two attempts at {id}.{before}"))
         }
@@ -118,7 +124,7 @@ fn with_detail(mut failure: Failure, at: Attempt, id: String, fault: &Fault) -> 
     let failing = match fault {
         Fault::Command(failing) => Some(failing),
         Fault::Idle(failing) => failing.as_deref(),
-        Fault::Protected(_) | Fault::Manual(_) => None,
+        Fault::Protected(_) | Fault::Manual(_) | Fault::Review(_) => None,
     };
     if let Some(failing) = failing {
         detail.command = Some(Text::from(failing.command.as_str()));
@@ -137,6 +143,7 @@ pub(super) fn words(fault: &Fault) -> Cow<'static, str> {
         Fault::Protected(_) => "protected files changed".into(),
         Fault::Idle(_) => "the agent did nothing".into(),
         Fault::Manual(_) => "a manual check was answered with No".into(),
+        Fault::Review(found) => format!("the review has {}", counted(found.len(), "finding")).into(),
     }
 }
 

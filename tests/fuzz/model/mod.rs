@@ -183,7 +183,8 @@ impl Pair {
         self.run.step(self.model.now, event, &mut self.effects);
         if begins && self.run.is_between() {
             let (start, keeps_process) = (TurnBegin::NewSession, true);
-            let turn = Turn { start, keeps_process, offers_blocked: false, whole: None, asking_failed: false };
+            let turn =
+                Turn { start, keeps_process, offers_blocked: false, whole: None, asking_failed: false, guest: None };
             let part = Part { settings: self.settings(), work: PartWork::Turn(turn) };
             self.run.step(self.model.now, Event::Part(Box::new(part)), &mut self.effects);
         }

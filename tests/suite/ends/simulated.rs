@@ -311,7 +311,8 @@ fn a_cancel_after_the_result_ends_the_next_part() {
         let settings = Options::default().resolve("Go on".into(), "claude".into(), "/home/user/project".into());
         let part = |world: &mut World| {
             let (start, keeps_process) = (TurnBegin::NewSession, false);
-            let turn = Turn { start, keeps_process, offers_blocked: false, whole: None, asking_failed: false };
+            let turn =
+                Turn { start, keeps_process, offers_blocked: false, whole: None, asking_failed: false, guest: None };
             world.step(Event::Part(Box::new(Part { settings: settings.clone(), work: PartWork::Turn(turn) })));
         };
         part(&mut world);

@@ -3,7 +3,7 @@
 
 use spektacular::protocol::failure::PhaseFailure;
 use spektacular::protocol::outbound::{
-    ArtifactRef, MovedFile, PhaseReport, ProgressKind, RuleViolation, WorkflowEnd, WorkflowStarted,
+    ArtifactRef, MovedFile, PhaseReport, ProgressKind, ReviewFinding, RuleViolation, WorkflowEnd, WorkflowStarted,
 };
 use spektacular::protocol::question::{Answer, Subject};
 use spektacular::protocol::words::{Action, PhaseOutcome, PhaseState, Resolution, WorkflowKind};
@@ -29,6 +29,8 @@ pub(crate) fn about_phase() -> ProgressKind {
 }
 
 pub(crate) fn workflow_end() -> WorkflowEnd {
+    let (severity, text) = ("high".into(), "t".into());
+    let finding = ReviewFinding { file: Some("f".into()), line: Some(1), severity, text };
     let report = PhaseReport {
         id: "P1".into(),
         title: "t".into(),
@@ -41,6 +43,8 @@ pub(crate) fn workflow_end() -> WorkflowEnd {
         commit: Some("c".into()),
         head: Some("h".into()),
         unverified: vec!["u".into()],
+        reviewed_by: Some("b".into()),
+        review: vec![finding.clone()],
     };
     WorkflowEnd {
         target: Some("t".into()),
@@ -48,6 +52,7 @@ pub(crate) fn workflow_end() -> WorkflowEnd {
         violations: vec![RuleViolation { file: "f".into(), line: Some(1), rule: "r", text: "t".into() }],
         kept: vec![MovedFile { path: "p".into(), to: "o".into() }],
         phases: vec![report],
+        review: vec![finding],
         ..WorkflowEnd::unknown(WorkflowKind::Implement)
     }
 }

@@ -149,6 +149,8 @@ fn few_files_open_a_text_with_its_secrets() {
         // The paths and the command of a request are compared with those that a workflow allows.
         "src/workflow/implement/judge.rs",
         "src/workflow/permit.rs",
+        // The result of a review is read, and its findings go to the agent.
+        "src/workflow/review.rs",
     ];
     assert_eq!(callers(".unredacted()"), openers);
 }

@@ -16,6 +16,7 @@ mod processes;
 mod project;
 mod protected;
 mod repositories;
+mod review;
 mod served;
 pub(crate) mod spec;
 mod status;

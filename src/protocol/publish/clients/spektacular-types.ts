@@ -95,6 +95,13 @@ export interface FallbackRequest {
 
 export type Level = "minimal" | "normal" | "full";
 
+export interface ReviewRequest {
+  /** The name of a configured agent. By default that of the run. */
+  agent?: string | null;
+  /** The model. */
+  model?: string | null;
+}
+
 export interface Workflow {
   /** The name of a specification. */
   name?: string | null;
@@ -110,6 +117,10 @@ export interface Workflow {
   ignore?: string[] | null;
   /** The maximum number of attempts at a draft or a phase. Must be a whole number from 1 to 10. */
   attempts?: number | null;
+  /** The agent that reviews the work before it counts. Null: nobody does. */
+  review?: boolean | string | ReviewRequest | null;
+  /** The maximum number of times that the findings of a review go back to the agent. Must be a whole number from 0 to 10. */
+  review_rounds?: number | null;
   /** The maximum number of phases that pass in this run. Must be a whole number, 1 or more. */
   max_phases?: number | null;
   /** The limit of one phase with all its attempts and commands. Must be a number of seconds above 0. */
@@ -509,6 +520,13 @@ export interface Capabilities {
 
 export type WorkflowKind = "spec" | "plan" | "implement";
 
+export interface Reviewer {
+  /** The name of a configured agent. Null: the agent of the run. */
+  agent: string | null;
+  /** The model, by the agent's name for it. Null: the run's, or another agent's own default. */
+  model: string | null;
+}
+
 export interface WorkflowOptions {
   /** The name of a specification. */
   name?: string | null;
@@ -522,6 +540,10 @@ export interface WorkflowOptions {
   ignore?: string[];
   /** The maximum number of attempts at a draft or a phase. */
   attempts?: number;
+  /** The agent that reviews the work before it counts. Null: nobody does. */
+  review?: Reviewer | null;
+  /** The maximum number of times that the findings of a review go back to the agent. */
+  review_rounds?: number;
   /** The maximum number of phases that pass in this run. */
   max_phases?: number | null;
   /** The limit of one phase with all its attempts and commands. */
@@ -700,6 +722,8 @@ export type WarningCode =
   | "protected_changed"
   | "background_stopped"
   | "agent_replaced"
+  | "review_findings"
+  | "unreviewed"
   | (string & {});
 
 /** A warning. From level minimal. */
@@ -900,7 +924,7 @@ export interface ProgressTodo {
   truncated?: true;
 }
 
-export type PhaseState = "started" | "verifying" | "failed" | "passed" | "reopened";
+export type PhaseState = "started" | "verifying" | "reviewing" | "failed" | "passed" | "reopened";
 
 /** The progress of a phase of a workflow. From level minimal. */
 export interface ProgressPhase {
@@ -1284,6 +1308,17 @@ export interface MovedFile {
 
 export type PhaseOutcome = "done" | "passed" | "failed" | "open";
 
+export interface ReviewFinding {
+  /** The file, relative to the project's folder. Null: it is about no file. */
+  file: string | null;
+  /** The line, from 1. Null: it is about no line. */
+  line: number | null;
+  /** The weight, in the reviewer's words. */
+  severity: string;
+  /** The fault. */
+  text: string;
+}
+
 export interface PhaseReport {
   /** The phase's id, such as `P1`. */
   id: string;
@@ -1307,6 +1342,10 @@ export interface PhaseReport {
   head?: string;
   /** The manual checks that nobody confirmed. */
   unverified: string[];
+  /** The agent that reviewed it last in this run. Null: none did. */
+  reviewed_by: string | null;
+  /** The findings of the review that are still open. */
+  review: ReviewFinding[];
 }
 
 export interface WorkflowEnd {
@@ -1324,6 +1363,8 @@ export interface WorkflowEnd {
   kept: MovedFile[];
   /** The reports of the phases. */
   phases: PhaseReport[];
+  /** The findings of the review that are still open, of all phases. */
+  review: ReviewFinding[];
 }
 
 /** The payload of run.completed. */

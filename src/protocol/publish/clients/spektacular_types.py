@@ -116,6 +116,13 @@ class FallbackRequest(TypedDict):
 Level = Literal["minimal", "normal", "full"]
 
 
+class ReviewRequest(TypedDict):
+    # The name of a configured agent. By default that of the run.
+    agent: NotRequired[Union[str, None]]
+    # The model.
+    model: NotRequired[Union[str, None]]
+
+
 Workflow = TypedDict(
     "Workflow",
     {
@@ -133,6 +140,10 @@ Workflow = TypedDict(
         "ignore": NotRequired[Union[list[str], None]],
         # The maximum number of attempts at a draft or a phase. Must be a whole number from 1 to 10.
         "attempts": NotRequired[Union[int, None]],
+        # The agent that reviews the work before it counts. Null: nobody does.
+        "review": NotRequired[Union[Union[bool, str, ReviewRequest], None]],
+        # The maximum number of times that the findings of a review go back to the agent. Must be a whole number from 0 to 10.
+        "review_rounds": NotRequired[Union[int, None]],
         # The maximum number of phases that pass in this run. Must be a whole number, 1 or more.
         "max_phases": NotRequired[Union[int, None]],
         # The limit of one phase with all its attempts and commands. Must be a number of seconds above 0.
@@ -545,6 +556,13 @@ class Capabilities(TypedDict):
 WorkflowKind = Literal["spec", "plan", "implement"]
 
 
+class Reviewer(TypedDict):
+    # The name of a configured agent. Null: the agent of the run.
+    agent: Union[str, None]
+    # The model, by the agent's name for it. Null: the run's, or another agent's own default.
+    model: Union[str, None]
+
+
 WorkflowOptions = TypedDict(
     "WorkflowOptions",
     {
@@ -560,6 +578,10 @@ WorkflowOptions = TypedDict(
         "ignore": NotRequired[list[str]],
         # The maximum number of attempts at a draft or a phase.
         "attempts": NotRequired[int],
+        # The agent that reviews the work before it counts. Null: nobody does.
+        "review": NotRequired[Union[Reviewer, None]],
+        # The maximum number of times that the findings of a review go back to the agent.
+        "review_rounds": NotRequired[int],
         # The maximum number of phases that pass in this run.
         "max_phases": NotRequired[Union[int, None]],
         # The limit of one phase with all its attempts and commands.
@@ -748,6 +770,8 @@ WarningCode = Union[Literal[
     "protected_changed",
     "background_stopped",
     "agent_replaced",
+    "review_findings",
+    "unreviewed",
 ], str]
 
 
@@ -969,7 +993,7 @@ class ProgressTodo(TypedDict):
     truncated: NotRequired[Literal[True]]
 
 
-PhaseState = Literal["started", "verifying", "failed", "passed", "reopened"]
+PhaseState = Literal["started", "verifying", "reviewing", "failed", "passed", "reopened"]
 
 
 class ProgressPhase(TypedDict):
@@ -1371,6 +1395,17 @@ class MovedFile(TypedDict):
 PhaseOutcome = Literal["done", "passed", "failed", "open"]
 
 
+class ReviewFinding(TypedDict):
+    # The file, relative to the project's folder. Null: it is about no file.
+    file: Union[str, None]
+    # The line, from 1. Null: it is about no line.
+    line: Union[int, None]
+    # The weight, in the reviewer's words.
+    severity: str
+    # The fault.
+    text: str
+
+
 class PhaseReport(TypedDict):
     # The phase's id, such as `P1`.
     id: str
@@ -1394,6 +1429,10 @@ class PhaseReport(TypedDict):
     head: NotRequired[str]
     # The manual checks that nobody confirmed.
     unverified: list[str]
+    # The agent that reviewed it last in this run. Null: none did.
+    reviewed_by: Union[str, None]
+    # The findings of the review that are still open.
+    review: list[ReviewFinding]
 
 
 class WorkflowEnd(TypedDict):
@@ -1411,6 +1450,8 @@ class WorkflowEnd(TypedDict):
     kept: list[MovedFile]
     # The reports of the phases.
     phases: list[PhaseReport]
+    # The findings of the review that are still open, of all phases.
+    review: list[ReviewFinding]
 
 
 class Completed(TypedDict):

@@ -3,7 +3,10 @@
 use super::{
     AgentTurn, Attempt, Failing, Fault, Loop, LoopEnd, LoopPhase, ManualAnswer, Mark, PhaseHost, TurnPrompt, Why,
 };
+use crate::protocol::review::ReviewFinding;
 use crate::protocol::words::{PhaseOutcome, PhaseState};
+use crate::protocol::workflow::{WorkflowOptions, WorkflowSettings};
+use crate::workflow::review::ReviewVerdict;
 use std::collections::{HashMap, VecDeque};
 
 /// A host that plays a script and records the requests.
@@ -24,6 +27,8 @@ struct Fake {
     /// The same in a baseline.
     differences_before: VecDeque<Vec<String>>,
     checks: VecDeque<ManualAnswer>,
+    /// The reviews. After the last one, the work is accepted.
+    reviews: VecDeque<(ReviewVerdict, bool)>,
     /// Whether a hook changes each commit.
     hooks: VecDeque<bool>,
     /// The outcomes of each command in the baseline. After the last one it fails.
@@ -78,6 +83,7 @@ impl PhaseHost for Fake {
             TurnPrompt::Retry(Fault::Protected(paths)) => format!("retry: protected {}", paths.join(" ")),
             TurnPrompt::Retry(Fault::Idle(_)) => "retry: idle".to_owned(),
             TurnPrompt::Retry(Fault::Manual(text)) => format!("retry: manual {text}"),
+            TurnPrompt::Retry(Fault::Review(found)) => format!("retry: {} found", found.len()),
         };
         self.log.push(format!("P{} turn ({prompt})", at.phase + 1));
         self.turned += 1;
@@ -118,6 +124,15 @@ impl PhaseHost for Fake {
         let failing = (!passes).then_some(failing);
         self.again = failing.clone().filter(Failing::may_be_flaky);
         Ok(failing)
+    }
+
+    fn review(&mut self, at: Attempt) -> Result<(ReviewVerdict, bool), ()> {
+        self.log.push(format!("P{} review", at.phase + 1));
+        Ok(self.reviews.pop_front().unwrap_or((ReviewVerdict::Accepted, false)))
+    }
+
+    fn tell_open(&mut self, at: Attempt, findings: &[ReviewFinding]) {
+        self.log.push(format!("P{} {} open", at.phase + 1, findings.len()));
     }
 
     fn manual(&mut self, at: Attempt, text: &str) -> Result<ManualAnswer, ()> {
@@ -182,7 +197,8 @@ fn run_with<'p>(
     (attempts, max): (u32, Option<u64>),
     host: &mut Fake,
 ) -> (Result<LoopEnd, ()>, Loop<'p>) {
-    let mut all = Loop::new(phases, attempts, max);
+    let options = WorkflowSettings { attempts, max_phases: max, ..WorkflowOptions::default().resolved() };
+    let mut all = Loop::new(phases, &options);
     let ending = all.run(host);
     (ending, all)
 }
@@ -516,3 +532,4 @@ fn a_commit_that_a_hook_changed_is_judged_again() {
 }
 
 mod baseline;
+mod reviews;

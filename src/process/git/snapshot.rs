@@ -1,0 +1,86 @@
+//! Snapshots of a work tree, with what is not committed, and the difference between two of them. Their objects lie in a
+//! folder of their own, so that nothing is written to the repository. Submodules are left out.
+
+use super::query::{Filters, Git, Incomplete};
+use super::surroundings;
+use crate::process::query::Until;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+/// The snapshots of the work tree around a folder.
+#[derive(Debug)]
+pub(crate) struct Snapshots {
+    git: Git,
+    /// The folder of their objects.
+    store: PathBuf,
+    /// The folder that no snapshot shows, relative to the root.
+    hidden: PathBuf,
+}
+
+impl Snapshots {
+    /// `store`: the existing folder for their objects. `hidden`: a folder that no difference shows, absolute. `None`: git or a work
+    /// tree is missing. Error: git failed, or was too slow.
+    pub(crate) fn of(cwd: &Path, store: &Path, hidden: &Path, until: &Until) -> Result<Option<Snapshots>, Incomplete> {
+        let (path, config) = surroundings();
+        let Some(mut git) = Git::open(cwd, path, config, Filters::Empty, until)? else { return Ok(None) };
+        let objects = git.line(&["rev-parse", "--git-path", "objects"], until)?;
+        let hidden = hidden.strip_prefix(git.root()).map_err(|_| Incomplete::Failed)?.to_owned();
+        git.set("GIT_OBJECT_DIRECTORY", store.into());
+        git.set("GIT_ALTERNATE_OBJECT_DIRECTORIES", git.absolute(objects.as_bytes()).into());
+        Ok(Some(Snapshots { git, store: store.to_owned(), hidden }))
+    }
+
+    /// Takes a snapshot. Returns its id.
+    pub(crate) fn take(&self, until: &Until) -> Result<String, Incomplete> {
+        let index = self.store.join(format!("index.{}", std::process::id()));
+        // With git's own index, only changed files are read.
+        let copied = fs::copy(self.git.file("index"), &index);
+        if copied.is_err() {
+            let _ = fs::remove_file(&index);
+        }
+        let taken = self.take_into(&index, until);
+        let _ = fs::remove_file(&index);
+        taken
+    }
+
+    fn take_into(&self, index: &Path, until: &Until) -> Result<String, Incomplete> {
+        let mut git = self.git.clone();
+        git.set("GIT_INDEX_FILE", index.into());
+        let mut command = git.unfiltered(until)?;
+        command.args(["add", "--all", "--ignore-errors", "--", "."]).arg(excluded(&self.hidden));
+        for name in git.submodules(until)? {
+            command.arg(excluded(Path::new(&OsString::from_vec(name))));
+        }
+        // Files that cannot be read stay as they were.
+        git.run(&mut command, false, until)?;
+        git.line(&["write-tree", "--missing-ok"], until)
+    }
+
+    /// The difference between two snapshots or commits, as a unified diff.
+    pub(crate) fn difference(&self, from: &str, to: &str, until: &Until) -> Result<String, Incomplete> {
+        let mut command = self.git.unfiltered(until)?;
+        command.args(["diff", "--no-color", "--no-ext-diff", "--no-textconv", "--find-renames"]);
+        command.args(["--ignore-submodules=dirty", from, to, "--", "."]).arg(excluded(&self.hidden));
+        match self.git.run(&mut command, false, until)? {
+            (Some(0), diff) => Ok(String::from_utf8_lossy(&diff).into_owned()),
+            _ => Err(Incomplete::Failed),
+        }
+    }
+
+    /// The tree before the first commit in the history of HEAD whose message has this line. `None`: there is none.
+    pub(crate) fn before_commit_with(&self, line: &str, until: &Until) -> Result<Option<String>, Incomplete> {
+        let pattern = format!("--grep={line}");
+        let all = self.git.output(&["log", "--format=%H", "--fixed-strings", &pattern, "HEAD", "--"], until);
+        let Some(first) = all?.lines().last().map(str::to_owned) else { return Ok(None) };
+        Ok(self.git.line(&["rev-parse", "--verify", "--quiet", &format!("{first}^1^{{tree}}")], until).ok())
+    }
+}
+
+/// The part of a command that leaves a path out.
+fn excluded(path: &Path) -> OsString {
+    let mut word = OsString::from(":(top,literal,exclude)");
+    word.push(path);
+    word
+}

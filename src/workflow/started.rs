@@ -1,0 +1,91 @@
+//! The state of the work tree before a plan's work and before the current phase, and what has changed since. It is
+//! remembered in `local/`, so that a later run of the plan knows it too.
+
+use super::project::{HOME, LOCAL, Project};
+use crate::json::to_line;
+use crate::process::background_task::BackgroundTask;
+use crate::process::git::snapshot::Snapshots;
+use crate::process::query::Until;
+use serde::Deserialize;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The maximum time for a snapshot or a difference.
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+/// The maximum size of a record, in bytes.
+const RECORD_BYTES: u64 = 4096;
+
+/// The snapshots that a plan's work began from.
+#[derive(Clone, Debug, Deserialize)]
+struct Record {
+    /// Before the first phase.
+    plan: String,
+    /// Before the current phase.
+    phase: String,
+    number: u16,
+}
+
+/// The beginning of a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Since {
+    Plan,
+    /// The phase with this number.
+    Phase(u16),
+}
+
+/// The place of the record of a plan.
+fn record_of(plan: &Path) -> Option<PathBuf> {
+    Some(Path::new(LOCAL).join("started").join(plan.file_name()?).with_extension("json"))
+}
+
+fn load(project: &Project, plan: &Path) -> Option<Record> {
+    let bytes = project.read(&record_of(plan)?, RECORD_BYTES).ok().flatten()?;
+    let record: Record = serde_json::from_slice(&bytes).ok()?;
+    let is_id = |id: &str| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    (is_id(&record.plan) && is_id(&record.phase)).then_some(record)
+}
+
+fn snapshots(project: &Project, until: &Until) -> Option<Snapshots> {
+    let store = Path::new(LOCAL).join("objects");
+    project.make_room_for(&store.join("_")).ok()?;
+    let folder = project.folder();
+    Snapshots::of(folder, &folder.join(store), &folder.join(HOME), until).ok().flatten()
+}
+
+/// Remembers the work tree before a phase, in a thread of its own. `begun`: whether an earlier run began the phase.
+/// `is_first`: whether no phase of the plan was begun before.
+pub(crate) fn begin(
+    project: &Project,
+    plan: &Path,
+    number: u16,
+    (begun, is_first): (bool, bool),
+) -> Option<BackgroundTask<Option<()>>> {
+    let earlier = load(project, plan).filter(|_| !is_first);
+    if begun && earlier.as_ref().is_some_and(|record| record.number == number) {
+        return None;
+    }
+    let (project, file) = (project.clone(), record_of(plan)?);
+    Some(BackgroundTask::start("started", LIMIT, move |until| {
+        let now = snapshots(&project, until)?.take(until).ok()?;
+        let plan = earlier.map_or_else(|| now.clone(), |record| record.plan);
+        let record = json!({"plan": plan, "phase": now, "number": number});
+        project.write(&file, to_line(&record).as_bytes()).ok()
+    }))
+}
+
+/// The changes of the work tree since then, as a unified diff. `None`: it is not known from what the work began, or git
+/// cannot tell.
+pub(crate) fn difference(project: &Project, plan: &Path, since: Since, until: &Until) -> Option<String> {
+    let record = load(project, plan);
+    let all = snapshots(project, until)?;
+    let from = match since {
+        Since::Plan => match record {
+            Some(record) => record.plan,
+            // The plan was begun on another machine, or its commits are all that is left.
+            None => all.before_commit_with(&format!("Plan: {}", plan.join("plan.md").display()), until).ok()??,
+        },
+        Since::Phase(number) => record.filter(|record| record.number == number)?.phase,
+    };
+    all.difference(&from, &all.take(until).ok()?, until).ok()
+}
