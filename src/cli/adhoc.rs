@@ -334,6 +334,7 @@ fn set(options: &mut Options, flag: &Flag, name: &str, value: &RawValue) -> Resu
 pub(super) fn workflow_field(to: &mut Adhoc, name: &str, flag: &Flag, value: OsString) -> Result<(), Wrong> {
     let json = match flag.value {
         FlagForm::Switch(_) => raw(&true)?,
+        FlagForm::Attached if value.is_empty() => raw(&true)?,
         FlagForm::Json => {
             let typed = text(flag, value)?;
             RawValue::from_string(typed.clone()).or_else(|_| raw(&typed))?

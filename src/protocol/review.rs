@@ -92,15 +92,15 @@ pub(super) const REQUEST: Form = Form::Either(&[
     Form::Object(&ObjectForm {
         name: "ReviewRequest",
         members: &[
-            Member::field("agent", "The name of a configured agent. By default that of the run.", FILLED, true),
+            Member::field("agent", "The name of a configured agent.", FILLED, false),
             Member::field("model", "The model.", FILLED, true),
         ],
     }),
 ]);
 
-const EXPECTED: &str = "true, false, \"AGENT\" or \"AGENT:MODEL\", or an object with `agent`, `model` or both";
+const EXPECTED: &str = "true, false, \"AGENT\" or \"AGENT:MODEL\", or an object with `agent` and, if you like, `model`";
 
-/// Reads the field `review`. An empty text is the agent of the run.
+/// Reads the field `review`.
 pub(super) fn review(raw: &RawValue) -> Read<Option<Reviewer>> {
     let wrong = Some(EXPECTED);
     match raw.get() {
@@ -110,16 +110,20 @@ pub(super) fn review(raw: &RawValue) -> Read<Option<Reviewer>> {
     }
     if let Some(text) = string(raw) {
         let (agent, model) = text.split_once(':').map_or((&*text, None), |(agent, model)| (agent, Some(model)));
-        let is_whole = model != Some("") && (!agent.is_empty() || model.is_none());
-        let agent = (!agent.is_empty()).then(|| agent.to_owned());
-        return if is_whole { Ok(Some(Reviewer { agent, model: model.map(str::to_owned) })) } else { Err(wrong) };
+        let is_whole = model != Some("") && !agent.is_empty();
+        let (agent, model) = (Some(agent.to_owned()), model.map(str::to_owned));
+        return if is_whole { Ok(Some(Reviewer { agent, model })) } else { Err(wrong) };
     }
     let fields = Fields::parse(raw.get()).ok_or(wrong)?;
+    if fields.repeats_one_of(["agent", "model"]) {
+        return Err(None);
+    }
     let text = |key| {
         let given = fields.get(key).filter(|raw| !is_null(raw));
         given.map(|raw| non_empty(raw).map_err(|_| wrong)).transpose()
     };
-    Ok(Some(Reviewer { agent: text("agent")?, model: text("model")? }))
+    let agent = Some(text("agent")?.ok_or(wrong)?);
+    Ok(Some(Reviewer { agent, model: text("model")? }))
 }
 
 #[cfg(test)]
@@ -135,12 +139,13 @@ mod tests {
             Ok(Some(Reviewer { agent: agent.map(str::to_owned), model: model.map(str::to_owned) }))
         };
         assert_eq!(read("true"), reviewer(None, None));
-        assert_eq!(read("\"\""), reviewer(None, None));
         assert_eq!(read("false"), Ok(None));
         assert_eq!(read("\"codex\""), reviewer(Some("codex"), None));
         assert_eq!(read("\"opencode:a/b:c\""), reviewer(Some("opencode"), Some("a/b:c")));
-        assert_eq!(read("{\"model\":\"m\",\"agent\":null}"), reviewer(None, Some("m")));
-        for wrong in ["\":m\"", "\"a:\"", "1", "[]", "{\"agent\":\"\"}", "{\"agent\":true}"] {
+        assert_eq!(read("{\"model\":\"m\",\"agent\":\"a\"}"), reviewer(Some("a"), Some("m")));
+        for wrong in
+            ["\"\"", "\":m\"", "\"a:\"", "1", "[]", "{}", "{\"model\":\"m\"}", "{\"agent\":\"\"}", "{\"agent\":true}"]
+        {
             assert!(read(wrong).is_err(), "{wrong}");
         }
     }

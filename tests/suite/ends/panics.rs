@@ -59,6 +59,7 @@ const POINTS: &[(&str, Reached)] = &[
     ("command line", Reached::Always),
     ("configuration", Reached::Always),
     ("phase-io", Reached::ByImplement),
+    ("started", Reached::ByImplement),
     ("git-baseline", Reached::Always),
     ("git-compare", Reached::ByCompletion),
     ("git-status", Reached::ByImplement),

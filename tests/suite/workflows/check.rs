@@ -426,7 +426,8 @@ fn a_prompt_of_the_project_counts_once_it_is_trusted() {
         said.out.lines().map(pair).collect()
     };
     let names: Vec<String> = sources(&place).into_iter().map(|(name, from)| format!("{name} {from}")).collect();
-    assert_eq!(names, ["spec built-in", "plan built-in", "implement built-in", "retry built-in", "continue built-in"]);
+    let built_in = ["spec", "plan", "implement", "retry", "continue", "review"].map(|name| format!("{name} built-in"));
+    assert_eq!(names, built_in);
     let user = place.home.path().join(".config/spektacular/prompts/spec.md");
     fs::create_dir_all(user.parent().unwrap()).unwrap();
     fs::write(&user, "user {{description}} {{file}}\n").unwrap();

@@ -60,10 +60,13 @@ fn a_draft_that_passes_its_check_becomes_the_specification() {
     assert_eq!(started["workflow"]["name"], "spec");
     assert_eq!(started["workflow"]["target"], TARGET);
     assert_eq!(started["workflow"]["project"], started["config"]["cwd"]);
-    assert_eq!(
-        started["workflow"]["options"],
-        json!({"name": "login", "force": false, "continue": false, "skill": null, "ignore": [], "attempts": 3})
-    );
+    let (drafts, reviews) =
+        (json!({"name": "login", "force": false, "continue": false}), json!({"review": null, "review_rounds": 2}));
+    let mut options = json!({"skill": null, "ignore": [], "attempts": 3});
+    [drafts, reviews]
+        .into_iter()
+        .for_each(|more| options.as_object_mut().unwrap().extend(more.as_object().unwrap().clone()));
+    assert_eq!(started["workflow"]["options"], options);
     let completed = outcome.completed();
     assert_eq!(completed["text"], format!("{TARGET} created with 2 tasks"));
     assert_eq!(completed["artifacts"], json!([{"path": TARGET, "action": "created"}]));

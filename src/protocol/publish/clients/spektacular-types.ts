@@ -96,8 +96,8 @@ export interface FallbackRequest {
 export type Level = "minimal" | "normal" | "full";
 
 export interface ReviewRequest {
-  /** The name of a configured agent. By default that of the run. */
-  agent?: string | null;
+  /** The name of a configured agent. */
+  agent: string;
   /** The model. */
   model?: string | null;
 }

@@ -117,8 +117,8 @@ Level = Literal["minimal", "normal", "full"]
 
 
 class ReviewRequest(TypedDict):
-    # The name of a configured agent. By default that of the run.
-    agent: NotRequired[Union[str, None]]
+    # The name of a configured agent.
+    agent: str
     # The model.
     model: NotRequired[Union[str, None]]
 
