@@ -15,6 +15,20 @@ pub(crate) fn own_words(question: &str) -> Value {
     serde_json::json!({"codex": {"isOtherAnswer": true, "questionId": question}})
 }
 
+/// Reads a question in the form of Claude Code, which other agents have taken over.
+pub(super) fn question(question: &Object<'_>) -> Ask {
+    let choice = |option: Object<'_>| Some(Choice::labelled(option.string("label")?, option.string("description")));
+    let choices = Choices::new(question.objects("options").filter_map(choice));
+    let multiple = question.bool("multiSelect") == Some(true);
+    let header = question.string("header").unwrap_or_default();
+    Ask::new(
+        Purpose::Clarification,
+        Kind::open(choices, multiple),
+        header,
+        question.string("question").unwrap_or_default(),
+    )
+}
+
 /// A form that waits for its answers.
 #[derive(Debug)]
 pub(super) struct ElicitationForm(Vec<Field>);

@@ -3,7 +3,7 @@
 use super::call::{Call, Diff, PROSE, texts};
 use super::{Acp, PERMISSION};
 use crate::agent::detail::{join, rest};
-use crate::agent::form::ElicitationForm;
+use crate::agent::form::{self, ElicitationForm};
 use crate::agent::{DriverOutput, Reply, edits, rpc};
 use crate::json::{Object, Raw, to_line};
 use crate::protocol::question::{Ask, Asks, Place, Subject, one};
@@ -26,6 +26,10 @@ pub(super) enum AcpRequest {
         reject: Option<String>,
     },
     ElicitationForm(ElicitationForm),
+    /// Questions in the form of a permission, with the id of the option that passes the answers on.
+    Questions {
+        submit: Option<String>,
+    },
 }
 
 /// A permission request that is not asked yet.
@@ -305,6 +309,22 @@ pub(super) fn form(params: &Object<'_>) -> Option<(AcpRequest, Asks)> {
     Some((AcpRequest::ElicitationForm(form), asks))
 }
 
+/// The questions that a permission request holds in place of an action, as Qwen Code asks them (measured on 0.24.4).
+fn questions_of<'a>(params: &Object<'a>) -> Option<Object<'a>> {
+    params.object("toolCall")?.object("_meta").filter(|meta| meta.is("qwenInteractionKind", "user_question"))
+}
+
+pub(super) fn holds_questions(params: &Object<'_>) -> bool {
+    questions_of(params).is_some()
+}
+
+/// Reads a permission request that [`holds_questions`]. `None`: there are none.
+pub(super) fn questions(params: &Object<'_>) -> Option<(AcpRequest, Asks)> {
+    let asks: Asks = questions_of(params)?.objects("qwenQuestions").map(|asked| form::question(&asked)).collect();
+    let submit = params.objects("options").find(|option| option.is("kind", "allow_once"))?.string("optionId");
+    (!asks.is_empty()).then_some((AcpRequest::Questions { submit }, asks))
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Denial {
     /// By somebody, with a message.
@@ -317,14 +337,14 @@ impl AcpRequest {
     pub(super) fn call(&self) -> Option<&str> {
         match self {
             AcpRequest::Permission { call, .. } => Some(call),
-            AcpRequest::ElicitationForm(_) => None,
+            AcpRequest::ElicitationForm(_) | AcpRequest::Questions { .. } => None,
         }
     }
 
     /// Whether the replies deny the call, and how.
     pub(super) fn denial(&self, replies: &[Reply]) -> Option<Denial> {
         match (self, replies.first()) {
-            (AcpRequest::ElicitationForm(_), _) => None,
+            (AcpRequest::ElicitationForm(_) | AcpRequest::Questions { .. }, _) => None,
             (_, Some(Reply::Allowed | Reply::AllowedWith(_))) => None,
             (_, Some(Reply::Denied(message) | Reply::Declined(message))) => Some(Denial::ByUser(message.clone())),
             (_, Some(Reply::NoUser)) => Some(Denial::NoUser),
@@ -335,7 +355,7 @@ impl AcpRequest {
     /// The result for a cancelled turn.
     pub(super) fn cancelled(&self) -> Value {
         match self {
-            AcpRequest::Permission { .. } => cancelled(),
+            AcpRequest::Permission { .. } | AcpRequest::Questions { .. } => cancelled(),
             AcpRequest::ElicitationForm(_) => json!({"action": "cancel"}),
         }
     }
@@ -349,6 +369,12 @@ impl AcpRequest {
     pub(super) fn respond(&self, replies: &[Reply]) -> Value {
         let (once, reject) = match self {
             AcpRequest::Permission { once, reject, .. } => (once, reject),
+            AcpRequest::Questions { submit } => {
+                let answers = replies.iter().enumerate().map(|(at, reply)| (at.to_string(), json!(reply.spoken())));
+                let answers: Value = answers.collect();
+                let passed = |id| json!({"outcome": {"outcome": "selected", "optionId": id}, "answers": answers});
+                return submit.as_ref().map_or_else(cancelled, passed);
+            }
             AcpRequest::ElicitationForm(form) => {
                 return match form.content(replies) {
                     Some(content) => json!({"action": "accept", "content": content}),

@@ -160,6 +160,7 @@ impl Acp {
             _ => false,
         };
         let read = match (method, params) {
+            (PERMISSION, Some(params)) if ask::holds_questions(&params) => ask::questions(&params),
             (PERMISSION, Some(params)) => self.permission(&params, out),
             ("elicitation/create", Some(params)) => ask::form(&params),
             _ => None,

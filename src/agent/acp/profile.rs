@@ -93,8 +93,8 @@ pub(super) enum PromptWay {
 pub(super) enum HiddenFailure {
     /// No usage, and one of these texts in the last message.
     Notice(&'static [&'static str]),
-    /// Neither a text nor a call of a tool.
-    Silence,
+    /// No call of a tool, and no text but lines that begin with one of these.
+    Silence(&'static [&'static str]),
 }
 
 impl Default for &Profile {

@@ -464,8 +464,10 @@ impl Acp {
                 let is_notice = || notices.iter().any(|notice| text.contains(notice));
                 (!is_counted && is_notice()).then(|| errors::noticed(self.profile, text.to_owned()))
             }
-            HiddenFailure::Silence => {
-                (text.is_empty() && !self.called).then(|| TurnOver::Failed(errors::silent(self.profile)))
+            HiddenFailure::Silence(notices) => {
+                let is_notice = |line: &str| notices.iter().any(|notice| line.starts_with(notice));
+                let is_silent = text.lines().map(str::trim).all(|line| line.is_empty() || is_notice(line));
+                (is_silent && !self.called).then(|| TurnOver::Failed(errors::silent(self.profile)))
             }
         }
     }

@@ -4,12 +4,12 @@
 
 use super::tools;
 use crate::agent::detail::with_rest;
+use crate::agent::form;
 use crate::agent::reply::{DECLINED, NO_USER, Reply};
 use crate::json::Object;
 use crate::json::to_line;
-use crate::protocol::question::{Ask, Asks, Choice, Choices, Kind, Subject, one};
+use crate::protocol::question::{Ask, Asks, Subject, one};
 use crate::protocol::scope::Scope;
-use crate::protocol::words::Purpose;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
@@ -40,7 +40,7 @@ pub(super) fn read(request: &Object<'_>, known_plan: Option<String>) -> Option<(
     let pending = |what| ClaudeRequest { call, input: raw.value().to_owned(), what };
     if name == "AskUserQuestion" {
         let texts = input.objects("questions").map(|q| q.string("question").unwrap_or_default()).collect();
-        let asks: Asks = input.objects("questions").map(|q| question(&q)).collect();
+        let asks: Asks = input.objects("questions").map(|q| form::question(&q)).collect();
         return (!asks.is_empty()).then(|| (pending(What::Questions(texts)), asks));
     }
     let plan = name == "ExitPlanMode";
@@ -59,19 +59,6 @@ pub(super) fn read(request: &Object<'_>, known_plan: Option<String>) -> Option<(
     };
     let subject = Subject::new(tools::category(&name), title, tools::locations(Some(&input)), detail);
     Some((pending(What::Permission), one(Ask::permission(subject, text, scope))))
-}
-
-fn question(question: &Object<'_>) -> Ask {
-    let choice = |option: Object<'_>| Some(Choice::labelled(option.string("label")?, option.string("description")));
-    let choices = Choices::new(question.objects("options").filter_map(choice));
-    let multiple = question.bool("multiSelect") == Some(true);
-    let header = question.string("header").unwrap_or_default();
-    Ask::new(
-        Purpose::Clarification,
-        Kind::open(choices, multiple),
-        header,
-        question.string("question").unwrap_or_default(),
-    )
 }
 
 impl ClaudeRequest {

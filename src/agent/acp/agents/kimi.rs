@@ -39,6 +39,6 @@ pub(crate) static PROFILE: Profile = Profile {
     name: "Kimi",
     unasked: &[Category::Edit, Category::Delete, Category::Move],
     streams_inputs: true,
-    hidden_failure: Some(HiddenFailure::Silence),
+    hidden_failure: Some(HiddenFailure::Silence(&[])),
     ..UNKNOWN
 };

@@ -31,4 +31,4 @@ pub(super) static ENTRY: BuiltIn = BuiltIn {
 
 /// It never asks.
 pub(crate) static PROFILE: Profile =
-    Profile { name: "pi", unasked: Category::ACTS, servers: ServerWay::Nowhere, hidden_failure: Some(HiddenFailure::Silence), ..UNKNOWN };
+    Profile { name: "pi", unasked: Category::ACTS, servers: ServerWay::Nowhere, hidden_failure: Some(HiddenFailure::Silence(&["Retrying (attempt "])), ..UNKNOWN };

@@ -1,7 +1,7 @@
 //! Qwen Code (0.24.4).
 
 use crate::agent::acp::profile::{Profile, UNKNOWN};
-use crate::agent::built_in::{BuiltIn, Promise, Tested};
+use crate::agent::built_in::{BuiltIn, Tested};
 use crate::agent::endpoint::{Endpoint, Wire};
 
 const SETTINGS: &str = r#"{
@@ -24,7 +24,7 @@ pub(super) static ENTRY: BuiltIn = BuiltIn {
     // The mode in the user's settings might not ask for permission.
     args: &["--acp", "--approval-mode=default"],
     package: Some("@qwen-code/qwen-code@0.24.4"),
-    tested: Some(Tested { version: "0.24.4", lacks: &[Promise::Questions] }),
+    tested: Some(Tested { version: "0.24.4", lacks: &[] }),
     endpoint: Some(&ENDPOINT),
     ..BuiltIn::program("qwen", "Qwen Code", "npm install -g @qwen-code/qwen-code")
 };

@@ -18,7 +18,7 @@ pub(crate) static PROFILE: Profile = Profile {
     name: "Sample",
     asking_mode: Some("careful"),
     unasked: &[Category::Edit],
-    hidden_failure: Some(HiddenFailure::Silence),
+    hidden_failure: Some(HiddenFailure::Silence(&[])),
     servers: ServerWay::Nowhere,
     ..UNKNOWN
 };

@@ -1,11 +1,11 @@
 //! Tests of approvals: each names every file that the action changes.
 
-use super::{hear, in_a_turn};
-use crate::agent::AgentEvent;
+use super::{hear, in_a_turn, sent};
 use crate::agent::acp::Acp;
 use crate::agent::acp::agents::opencode::PROFILE as OPENCODE;
 use crate::agent::acp::profile::GENERIC;
-use crate::protocol::question::Subject;
+use crate::agent::{AgentEvent, Driver, DriverOutput, Reply};
+use crate::protocol::question::{Answer, Subject};
 use serde_json::{Value, json};
 
 fn asked(driver: &mut Acp, mut call: Value) -> Subject {
@@ -92,4 +92,35 @@ fn a_command_that_nobody_states_has_no_detail() {
     assert_eq!(asked(&mut in_a_turn(&GENERIC), call).detail.unredacted(), "Bash\nApprove: touch a");
     let stated = json!({"kind": "execute", "title": "Run it", "rawInput": {"cmd": ["rm", "a"]}});
     assert_eq!(asked(&mut in_a_turn(&GENERIC), stated).detail.unredacted(), "Run it\ncmd: [\"rm\",\"a\"]");
+}
+
+/// Qwen Code asks its questions by a permission.
+#[test]
+fn a_permission_that_holds_questions_asks_them() {
+    let questions = json!([
+        {"question": "Where?", "header": "Storage", "options": [{"label": "A"}, {"label": "B"}]},
+        {"question": "Which ones?", "multiSelect": true, "options": [{"label": "C"}, {"label": "D"}]}
+    ]);
+    let call = json!({"toolCallId": "c", "kind": "think", "title": "Ask user 2 questions", "_meta":
+        {"qwenInteractionKind": "user_question", "qwenQuestions": questions}});
+    let options = json!([{"optionId": "cancel", "kind": "reject_once"}, {"optionId": "submit", "kind": "allow_once"}]);
+    let params = json!({"sessionId": "s", "toolCall": call, "options": options});
+    let line = json!({"jsonrpc": "2.0", "id": 9, "method": "session/request_permission", "params": params});
+    let mut driver = in_a_turn(&GENERIC);
+    let (_, events) = hear(&mut driver, &line);
+    let Some(AgentEvent::Ask { key, asks, .. }) = events.last() else { panic!("{events:?}") };
+    assert!(asks.iter().all(|ask| ask.subject.is_none()) && asks[1].text.unredacted() == "Which ones?", "{asks:?}");
+    let replies = [Reply::Answer(Answer::One("B".into())), Reply::Answer(Answer::Many(vec!["C".into(), "D".into()]))];
+    let answered = |driver: &mut Acp, replies: &[Reply]| {
+        let mut out = DriverOutput::default();
+        driver.answer(key, replies, &mut out);
+        sent(&out)[0]["result"].clone()
+    };
+    let selected = json!({"outcome": "selected", "optionId": "submit"});
+    assert_eq!(answered(&mut driver, &replies), json!({"outcome": selected, "answers": {"0": "B", "1": "C, D"}}));
+
+    hear(&mut driver, &line);
+    let nobody = answered(&mut driver, &[Reply::NoUser, Reply::Declined(None)]);
+    assert!(nobody["answers"]["0"].as_str().unwrap().starts_with("No user is present"), "{nobody}");
+    assert!(nobody["answers"]["1"].as_str().unwrap().starts_with("The user declined"), "{nobody}");
 }

@@ -115,6 +115,13 @@ fn a_turn_without_an_answer_of_the_model_is_not_completed() {
         ("codex-acp", "We’re currently experiencing high demand.", &bare, (Some(Code::ProviderUnavailable), None)),
         ("kimi", "", &bare, (Some(Code::AgentError), None)),
         ("pi-acp", "", &bare, (Some(Code::AgentError), None)),
+        (
+            "pi-acp",
+            "Retrying (attempt 1/3, waiting 2s)...\nRetrying (attempt 2/3, waiting 4s)...",
+            &bare,
+            (Some(Code::AgentError), None),
+        ),
+        ("pi-acp", "Retrying (attempt 1/3, waiting 2s)...\nDone.", &bare, (None, None)),
         ("pi-acp", "Done.", &bare, (None, None)),
         ("new", "HTTP 401: invalid x-api-key", &bare, (None, None)),
         ("new", "", &bare, (None, None)),
