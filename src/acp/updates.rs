@@ -51,7 +51,7 @@ pub(super) fn tool(frame: &Object<'_>, call: &str, cwd: &str, is_new: bool) -> V
     };
     let category = field("category").unwrap_or_default();
     let title = field("text").unwrap_or_default();
-    let title = ToolState::from_word(&state).map_or(title.as_str(), |state| state.title(&title));
+    let title = ToolState::from_word(&state).map_or(title.as_str(), |state| state.title(&title).0);
     let mut update = json!({
         "sessionUpdate": if is_new { "tool_call" } else { "tool_call_update" },
         "toolCallId": call, "title": title,

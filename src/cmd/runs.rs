@@ -157,7 +157,10 @@ continues at the first open phase.",
             examples: &[
                 ("spektacular implement greeting", "carry out .spektacular/plans/greeting/plan.md"),
                 ("spektacular implement --dry-run greeting", "show the phases, their commands and the first prompt"),
-                ("spektacular implement --yes --headless greeting", "allow everything, and ask nothing"),
+                (
+                    "spektacular implement --sandbox workspace --yes greeting",
+                    "ask nothing, and change only the project",
+                ),
                 ("spektacular implement --commit --max-phases 1 greeting", "commit the next phase, and stop"),
             ],
         },

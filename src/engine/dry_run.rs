@@ -6,6 +6,7 @@ use crate::agent::{AgentEvent, DriverOutput, limit};
 use crate::config::Layers;
 use crate::process::environment::environment;
 use crate::process::program::find_program;
+use crate::process::sandbox::confine;
 use crate::process::tree::nonce;
 use crate::protocol::failure::Failure;
 use crate::protocol::request::{Options, Settings};
@@ -16,6 +17,7 @@ use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::Path;
 
 /// The longest part of an argument that is shown, in bytes.
 const SHOWN_BYTES: usize = 1000;
@@ -75,7 +77,12 @@ pub(crate) fn plan_with(
     let launch = launch.ok_or_else(Failure::of_our_own)?;
     // A dry run does not fail because a program is missing.
     let found = find_program(&launch, &settings, &nonce()).ok();
-    let theirs = found.as_ref().map_or_else(|| environment(&launch, &settings, &nonce()), |it| it.environment.clone());
+    let mut theirs =
+        found.as_ref().map_or_else(|| environment(&launch, &settings, &nonce()), |it| it.environment.clone());
+    if let Some(domain) = settings.sandbox.domain() {
+        // The folder gets its name at the start.
+        confine(&mut theirs, domain, &settings, Path::new(""));
+    }
     let path = found.as_ref().map(|found| found.program.clone());
     let launch = found.map_or(Cow::Borrowed(&launch), |found| found.launch);
     let ours: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
@@ -95,6 +102,7 @@ pub(crate) fn plan_with(
             .iter()
             .map(|(_, text)| text.clone())
             .chain(model_warnings)
+            .chain(start.missing)
             .map(Sentence::from)
             .chain(out.events.into_iter().filter_map(warning))
             .map(|warning| warning.into_redacted(&redactor))

@@ -11,7 +11,7 @@ use super::own_executable;
 use super::program::{find_program, not_found};
 use super::readers::{AgentOutput, read_stderr, read_stdout};
 use super::reaper::Reaper;
-use super::sandbox::{self, ProcessPlaces, SERVICES, TEMPORARY};
+use super::sandbox::{self, ProcessPlaces};
 use super::scratch::{AgentFiles, Scratch, write_files};
 use super::session_files::{is_kept, make_loadable};
 use super::tree::{self, Swept, Tree, wait_without_reaping};
@@ -24,7 +24,6 @@ use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
 use crate::protocol::outbound::AgentExit;
 use crate::protocol::request::Settings;
-use crate::protocol::sandbox::Domain;
 use crate::protocol::terms::sentence;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use rustix::io::Errno;
@@ -93,13 +92,14 @@ impl AgentProcess {
         for (variable, folder) in folder_variables.iter().zip(folder.iter().cycle()) {
             environment.entry(variable.into()).or_insert_with(|| folder.path().into());
         }
-        let grants = match (domain, &folder) {
-            (Some(domain), Some(files)) => {
+        let grants = match domain {
+            Some(domain) => {
+                let files = folder.as_ref().ok_or_else(Failure::of_our_own)?;
                 let places = ProcessPlaces { program: &program, files: files.path(), temporary: &files.temporary()? };
-                confine(&mut environment, domain, settings, &places);
+                sandbox::confine(&mut environment, domain, settings, places.temporary);
                 Some(sandbox::grants(domain, settings, &environment, &places))
             }
-            (None, _) | (_, None) => None,
+            None => None,
         };
         let (out, our_out) = pipe()?;
         let (err, our_err) = pipe()?;
@@ -282,25 +282,6 @@ fn resources(_: io::Error) -> Failure {
 
 fn pipe() -> Result<(PipeReader, PipeWriter), Failure> {
     io::pipe().map_err(resources)
-}
-
-/// Changes the environment for a process in a sandbox. What the request's `env` sets stays.
-fn confine(
-    environment: &mut BTreeMap<OsString, OsString>,
-    domain: &Domain,
-    settings: &Settings,
-    places: &ProcessPlaces<'_>,
-) {
-    let is_free = |name: &&str| !settings.env.contains_key(*name);
-    for name in SERVICES.iter().copied().filter(is_free) {
-        environment.remove(OsStr::new(name));
-    }
-    for name in TEMPORARY.into_iter().filter(|name| is_free(name)) {
-        environment.insert(name.into(), places.temporary.into());
-    }
-    for (name, folder) in &domain.variables {
-        environment.entry((*name).into()).or_insert_with(|| folder.into());
-    }
 }
 
 /// The number of retries for a program that is still being written, and the pause between them.

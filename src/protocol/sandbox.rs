@@ -134,10 +134,10 @@ impl Sandbox {
             }
     }
 
-    /// The reason why the run goes on without its sandbox, as a clause.
+    /// The warning that the run goes on without its sandbox.
     pub(crate) fn missing(&self) -> Option<String> {
         match &self.force {
-            Force::Missing(why) => Some(why.clone()),
+            Force::Missing(why) => Some(format!("The agent runs without a sandbox, because {why}")),
             Force::Unknown | Force::Kept(_) => None,
         }
     }

@@ -218,9 +218,12 @@ impl ToolState {
         }
     }
 
-    /// The title of a call in the line about its end in this state.
-    pub fn title(self, line: &str) -> &str {
-        line.strip_suffix(self.suffix()).unwrap_or(line)
+    /// The title of a call in the line about its end in this state, and a hint after the state, or nothing.
+    pub fn title(self, line: &str) -> (&str, &str) {
+        match (self.suffix(), line.rsplit_once(self.suffix())) {
+            ("", _) | (_, None) => (line, ""),
+            (_, Some(parts)) => parts,
+        }
     }
 }
 

@@ -134,11 +134,10 @@ impl ActiveRun {
         Ok(active)
     }
 
-    /// Warns of what the run has to do without: the sandbox, for this reason, and `ask_user`.
+    /// Warns of what the run has to do without: the sandbox, with this text, and `ask_user`.
     pub(super) fn tell_missing(&mut self, sandbox: Option<String>, asking_failed: bool) {
         if let Some(why) = sandbox {
-            let text = format!("The agent runs without a sandbox, because {why}");
-            self.effects.warn(Warning::SandboxPartial, text, None);
+            self.effects.warn(Warning::SandboxPartial, why, None);
         }
         if asking_failed {
             self.effects.warn(Warning::UnsupportedOption, NO_ASK_SOCKET, None);

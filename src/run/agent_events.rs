@@ -5,7 +5,7 @@ use super::active_run::ActiveRun;
 use super::agent_side::ProcessState;
 use super::blocked::BlockedText;
 use super::budget::ToolMoment;
-use super::frame_texts::{path, says_denied};
+use super::frame_texts::{path, suspicion};
 use super::messages::{Marks, Messages, Piece, Rules};
 use super::open_questions::Asker;
 use super::tool_calls::{CallDescription, CallResult, EndedCall};
@@ -100,7 +100,7 @@ impl ActiveRun {
                 self.begin_tool(call, CallDescription { category, name, title, locations, input, parent });
             }
             AgentEvent::ToolOver { call, state, output, facts } => {
-                self.end_tool(call, CallResult { state, output, facts, suspected: false });
+                self.end_tool(call, CallResult { state, output, facts, suspicion: None });
             }
             AgentEvent::Plan(entries) => self.effects.plan(entries, self.settings.is_part),
             AgentEvent::PlanText(text) => {
@@ -193,9 +193,8 @@ impl ActiveRun {
         if end.state == ToolState::Failed && (self.ladder.is_stopping() || self.turns.is_stopping()) {
             end.state = ToolState::Cancelled;
         }
-        end.suspected = end.state == ToolState::Failed
-            && self.settings.sandbox.domain().is_some()
-            && end.output.as_ref().is_some_and(says_denied);
+        let is_confined = end.state == ToolState::Failed && self.settings.sandbox.domain().is_some();
+        end.suspicion = end.output.as_ref().filter(|_| is_confined).and_then(suspicion);
         end.output.take_if(|_| self.settings.progress != Level::Full);
         let did_work = end.state == ToolState::Completed;
         let over = self.tools.end(self.effects.now, call, end, &self.texts);

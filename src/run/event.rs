@@ -32,7 +32,7 @@ pub struct Start {
     pub short_secrets: usize,
     /// Whether the tool `ask_user` could not be offered although the model needs it.
     pub asking_failed: bool,
-    /// The reason why the agent runs without the sandbox that was asked for, as a clause.
+    /// The warning that the agent runs without the sandbox that was asked for.
     pub missing: Option<String>,
     /// Makes the driver of a new process for the same session. `None`: the run has one process only. A workflow's run
     /// needs it.

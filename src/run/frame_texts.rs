@@ -133,9 +133,9 @@ fn fitting(title: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// Whether the output of a tool says, near its end, that access was denied.
-pub(super) fn says_denied(output: &Text) -> bool {
-    let output = output.unredacted();
+/// The hint at a grant, if this output of a process in a sandbox says near its end that access was denied. It continues a
+/// sentence.
+pub(super) fn suspicion(output: &Text) -> Option<String> {
     const DENIED: [&str; 8] = [
         "Permission denied",
         "permission denied",
@@ -146,19 +146,47 @@ pub(super) fn says_denied(output: &Text) -> bool {
         "read-only file system",
         "EROFS",
     ];
+    let output = output.unredacted();
     let start = output.len().saturating_sub(DENIAL_BYTES);
     let end = (start..=output.len()).find_map(|at| output.get(at..)).unwrap_or_default();
-    DENIED.iter().any(|words| end.contains(words))
+    let line = end.lines().rev().find(|line| DENIED.iter().any(|words| line.contains(words)))?;
+    let words = line.split(|c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '`' | '(' | ')' | ',' | ';'));
+    // The program that complains stands before the path.
+    let mut paths =
+        words.map(|word| word.trim_end_matches([':', '.'])).filter(|word| word.len() > 1 && word.starts_with('/'));
+    let path = paths.next_back().filter(|path| path.len() <= PATH_BYTES).unwrap_or("the path");
+    Some(format!("if the sandbox denied it, --sandbox-write or --sandbox-read grants {path}"))
 }
+
+/// The title of a call with a hint.
+pub(super) fn with_hint(title: &Text, hint: &str) -> Text {
+    format!("{}; {hint}", title.unredacted()).into()
+}
+
+/// The longest path in a hint, in bytes.
+const PATH_BYTES: usize = 200;
 
 /// The part of a tool's output that is searched for a denial, in bytes.
 const DENIAL_BYTES: usize = 16 << 10;
 
 #[cfg(test)]
 mod tests {
-    use super::{FrameTexts, TITLE_CHARS, fitting, folder, shorten};
+    use super::{FrameTexts, TITLE_CHARS, fitting, folder, shorten, suspicion};
     use crate::redact::Redactor;
     use std::path::Path;
+
+    #[test]
+    fn a_denial_names_its_path() {
+        for (output, path) in [
+            ("/bin/x: 5: cannot create /a/b: Permission denied\n", "/a/b"),
+            ("Error: EACCES: permission denied, mkdir '/h/.local'\n    at x", "/h/.local"),
+            ("PermissionError: [Errno 13] Permission denied: '/a'", "/a"),
+            ("error: could not write config file .git/config: Read-only file system", "the path"),
+        ] {
+            assert!(suspicion(&output.into()).is_some_and(|hint| hint.ends_with(&format!(" {path}"))), "{output}");
+        }
+        assert_eq!(suspicion(&"No such file or directory: /a".into()), None);
+    }
 
     #[test]
     fn a_cut_title_keeps_no_memory_of_its_rest() {

@@ -3,6 +3,7 @@
 
 use super::active_run::ActiveRun;
 use super::agent_side::ProcessState;
+use super::frame_texts::suspicion;
 use super::open_questions::Asker;
 use super::step::RunningStep;
 use super::stop_ladder::DecidedEnd;
@@ -261,6 +262,14 @@ impl ActiveRun {
         let is_declined = is_general && self.turns.current.declined && end.exit.signal.is_none();
         let mut outcome = if is_declined { Outcome::Failed(could_not_go_on()) } else { self.outcome(over) };
         let features = self.features();
+        let is_start = matches!(&outcome, Outcome::Failed(Failure { code: Code::AgentStartFailed, .. }));
+        if let Outcome::Failed(failure) = &mut outcome
+            && (is_general || is_start)
+            && self.settings.sandbox.domain().is_some()
+            && let Some(hint) = suspicion(&end.stderr)
+        {
+            failure.message = failure.message.clone().with(&format!(" In this run's sandbox: {hint}."));
+        }
         // A command whose exit decides has no other words for its failure.
         let is_only_word = !self.agent.alive || features.process_per_turn;
         let shown = is_only_word && !end.stderr.is_empty() && features.stderr_is_fit;

@@ -54,7 +54,7 @@ impl ActiveRun {
         let output = Some(Text::from(command.tail.clone()));
         let state = if exit.code == Some(0) { ToolState::Completed } else { ToolState::Failed };
         let facts = ToolFacts { exit_code: exit.code.map(i64::from), ..ToolFacts::default() };
-        self.end_tool(CallKey::of(KEY), CallResult { state, output, facts, suspected: false });
+        self.end_tool(CallKey::of(KEY), CallResult { state, output, facts, suspicion: None });
     }
 
     /// Takes the reply to the step's question, which ends it.

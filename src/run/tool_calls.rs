@@ -1,6 +1,6 @@
 //! The agent's tool calls: their ids, and the frames about them.
 
-use super::frame_texts::{FrameTexts, path};
+use super::frame_texts::{FrameTexts, path, with_hint};
 use crate::agent::CallKey;
 use crate::protocol::limits::TOOL_OUTPUT_BYTES;
 use crate::protocol::outbound::{CallId, FileEdit, Json, Place, Progress, ProgressKind, Text, ToolExit, ToolFacts};
@@ -47,13 +47,13 @@ pub(super) struct CallResult {
     pub(super) state: ToolState,
     pub(super) output: Option<Text>,
     pub(super) facts: ToolFacts,
-    /// Whether the call may have failed at the sandbox.
-    pub(super) suspected: bool,
+    /// The hint at a grant, if the call may have failed at the sandbox.
+    pub(super) suspicion: Option<String>,
 }
 
 impl CallResult {
     fn bare(state: ToolState) -> CallResult {
-        CallResult { state, output: None, facts: ToolFacts::default(), suspected: false }
+        CallResult { state, output: None, facts: ToolFacts::default(), suspicion: None }
     }
 }
 
@@ -170,7 +170,7 @@ impl Tools {
         self.kept -= call.kept;
         self.began.remove(&call.number);
         self.over.add(key, call.number);
-        let CallResult { state, output, mut facts, suspected } = end;
+        let CallResult { state, output, mut facts, suspicion } = end;
         let (output, truncated) = output.map(|text| texts.limited(text, TOOL_OUTPUT_BYTES)).unzip();
         let mut room = TOOL_OUTPUT_BYTES;
         facts.edits.retain_mut(|edit| {
@@ -179,7 +179,7 @@ impl Tools {
             is_shown
         });
         let (name, category, asked) = (call.name.clone(), call.category, call.asked);
-        let end = CallResult { state, output, facts, suspected };
+        let end = CallResult { state, output, facts, suspicion };
         let progress = call.into_progress(end, Some(now), truncated == Some(true));
         Some(EndedCall { progress, name, category, asked })
     }
@@ -252,8 +252,11 @@ impl Call {
     fn into_progress(self, end: CallResult, ended: Option<Duration>, truncated: bool) -> Progress {
         let Call { number, category, name, mut title, began, places: locations, input, parent, kept: _, cut, asked: _ } =
             self;
-        let CallResult { state, output, facts, suspected } = end;
+        let CallResult { state, output, facts, suspicion } = end;
         title.push_own(state.suffix());
+        if let Some(hint) = &suspicion {
+            title = with_hint(&title, hint);
+        }
         let took = |at: Duration| u64::try_from(at.saturating_sub(began).as_millis()).unwrap_or(u64::MAX);
         let about = ProgressKind::Tool {
             call_id: CallId(number),
@@ -263,7 +266,7 @@ impl Call {
             locations,
             duration_ms: ended.map(took),
             exit_code: ToolExit { code: facts.exit_code, in_frame: ended.is_some() && category == Category::Execute },
-            sandbox_suspected: suspected,
+            sandbox_suspected: suspicion.is_some(),
             phase: None,
             input,
             output,

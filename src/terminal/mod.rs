@@ -308,9 +308,9 @@ impl TerminalPeer {
                 Shown::lines(text.lines().map(|line| self.verbose(|| format!("  | {line}"))).collect::<String>())
             }
             ProgressKind::Tool { call_id, state, output, phase: Some(_), .. } => {
-                let line = state.title(&line);
+                let (line, hint) = state.title(&line);
                 let took = self.work.tool(*call_id, line, &[], *state, now);
-                Shown::lines(self.command(line, *state, took, output.as_ref()))
+                Shown::lines(self.command((line, hint), *state, took, output.as_ref()))
             }
             ProgressKind::Phase { phase: _, title, number, of, attempt, state, agent: _ } => {
                 let (title, text) = (title.shown(), line.as_str());
@@ -318,14 +318,14 @@ impl TerminalPeer {
                 Shown::lines(self.phase(&PhaseLine { title, number, of, attempt, state, text }))
             }
             ProgressKind::Tool { call_id: call, category, state, output, exit_code, diff, locations, .. } => {
-                let line = state.title(&line);
+                let (line, hint) = state.title(&line);
                 let is_known = *state != ToolState::Started && self.approved.remove(line);
                 let changes = category.changes_files();
                 let files = if changes { &**locations } else { &[] };
                 let (call, state, output) = (*call, *state, output.as_ref());
                 let took = self.work.tool(call, line, files, state, now);
                 let exit_code = exit_code.code;
-                let tool = ToolLine { call, title: line, nested, state, took, output, exit_code, diff, is_known };
+                let tool = ToolLine { call, title: line, hint, nested, state, took, output, exit_code, diff, is_known };
                 Shown::lines(self.tool(&tool))
             }
             // The phases have lines of their own.

@@ -64,7 +64,13 @@ impl TerminalPeer {
 
     /// The line of a command that verifies a phase, with the last lines of its output if it failed. The first command
     /// outside a phase begins the final check.
-    pub(super) fn command(&mut self, title: &str, state: ToolState, took: Duration, output: Option<&Text>) -> String {
+    pub(super) fn command(
+        &mut self,
+        (title, hint): (&str, &str),
+        state: ToolState,
+        took: Duration,
+        output: Option<&Text>,
+    ) -> String {
         let (ink, word) = match state {
             ToolState::Started if self.work.is_in_phase() => return String::new(),
             ToolState::Started => {
@@ -87,6 +93,9 @@ impl TerminalPeer {
             for line in &all[all.len().saturating_sub(LINES)..] {
                 let line = width::cut(line, self.width().min(COLUMNS).saturating_sub(6));
                 let _ = writeln!(lines, "    {}", self.look.paint(Ink::Dim, &format!("| {line}")));
+            }
+            if let Some(hint) = hint.strip_prefix("; ") {
+                let _ = writeln!(lines, "    {}", self.look.paint(Ink::Dim, hint));
             }
         }
         lines

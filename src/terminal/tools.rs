@@ -19,6 +19,8 @@ const COLUMNS: usize = 200;
 pub(super) struct ToolLine<'a> {
     pub(super) call: CallId,
     pub(super) title: &'a str,
+    /// A hint about a failure, or nothing.
+    pub(super) hint: &'a str,
     /// Whether a sub-agent makes it.
     pub(super) nested: bool,
     pub(super) state: ToolState,
@@ -59,7 +61,7 @@ impl TerminalPeer {
             Detail::Verbose => self.output(tool.output),
             Detail::Quiet | Detail::Normal => self.tail(tool.output, exit_code),
         };
-        self.result_line(tool, Some(Ink::Red), "failed", exit_code) + &output
+        self.result_line(tool, Some(Ink::Red), &["failed", tool.hint].concat(), exit_code) + &output
     }
 
     fn title_line(&self, tool: &ToolLine<'_>, ink: Option<Ink>, word: &str) -> String {

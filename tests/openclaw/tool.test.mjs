@@ -337,7 +337,7 @@ test("a result names the files and the session, and progress is reported", async
     progress({ kind: "usage", text: "no" }),
     progress({ kind: "tool", text: "Run x", call_id: "c_1", category: "execute", state: "started" }),
   ];
-  const config = { agent: "codex", permissions: { read: "allow" }, questionTimeoutSeconds: 7 };
+  const config = { agent: "codex", permissions: { read: "allow" }, sandbox: "workspace", questionTimeoutSeconds: 7 };
   const result = await runTool(steps, {
     config,
     params: { cwd: "sub", session_id: "s0" },
@@ -351,8 +351,8 @@ test("a result names the files and the session, and progress is reported", async
   assert.match(result.content[0].text, /\n\nFiles:\ncreated a\.txt\n\nSession: s1 \(pass it as session_id/);
   assert.deepEqual([start.agent, start.cwd, start.session_id], ["codex", join(root, "sub"), "s0"]);
   assert.deepEqual(
-    [start.permissions, start.question_timeout_s, start.on_question_timeout],
-    [{ read: "allow" }, 7, "continue"],
+    [start.permissions, start.sandbox, start.question_timeout_s, start.on_question_timeout],
+    [{ read: "allow" }, "workspace", 7, "continue"],
   );
   assert.ok(names.includes("PATH") && !names.includes("OPENCLAW_GATEWAY_TOKEN"));
 });

@@ -47,6 +47,25 @@ fn a_session_is_one_conversation() {
     client.finish();
 }
 
+/// The sandbox of a session is that of the command line.
+#[test]
+fn a_session_has_the_sandbox_of_the_command_line() {
+    let case = Case::new().script("bin/cmd", "echo x > inside; echo x > ../outside; cat ../secret; echo done");
+    let config = json!({"agent": "cmd", "agents": {"cmd": {"driver": "lines", "command": "cmd"}}});
+    let case = case.file("secret", "secret").file("home/.config/spektacular/config.json", &config.to_string());
+    let checked = case.run(&["agents", "check", "--output", "json"]).json(0);
+    if checked["sandbox"]["abi"].is_null() {
+        return crate::support::machine::not_checked("the sandbox of acp", "the kernel has no Landlock");
+    }
+    let mut client = Client::start(case, &["--set", "sandbox=workspace"]);
+    client.call("initialize", json!({"protocolVersion": 1, "clientCapabilities": {}}));
+    let session = client.session();
+    assert_eq!(client.turn(&session, "go"), "end_turn");
+    assert_eq!(client.text(&session), "done");
+    assert!(client.case.work().join("inside").exists() && !client.case.path("outside").exists());
+    client.finish();
+}
+
 #[test]
 fn initialize_shows_what_the_agent_can() {
     let mut client = Client::start(Case::with(two_turns()), &[]);

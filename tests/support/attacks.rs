@@ -110,6 +110,10 @@ impl Tools {
         Tools(all.into_iter().filter_map(|(name, program, needs)| Some((name, program?, needs?))).collect())
     }
 
+    pub(crate) fn python(&self) -> Option<&Path> {
+        self.0.iter().find(|(name, ..)| *name == "PYTHON").map(|(_, program, _)| program.as_path())
+    }
+
     fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(known, ..)| known.eq_ignore_ascii_case(name))
     }

@@ -27,11 +27,11 @@ use std::path::{Path, PathBuf};
 use worktree::WorktreePart;
 
 /// Variables that lead to services outside the sandbox, which would act for the agent.
-pub(super) const SERVICES: &[&str] =
+const SERVICES: &[&str] =
     &["SSH_AUTH_SOCK", "SSH_AGENT_PID", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST", "CONTAINER_HOST", "GPG_AGENT_INFO"];
 
 /// Variables that name a folder for temporary files.
-pub(super) const TEMPORARY: [&str; 3] = ["TMPDIR", "TMP", "TEMP"];
+const TEMPORARY: [&str; 3] = ["TMPDIR", "TMP", "TEMP"];
 
 /// The reason why a run cannot have its sandbox.
 #[derive(Debug)]
@@ -141,6 +141,25 @@ pub(super) struct ProcessPlaces<'a> {
     /// The folder with the agent's files, and that for temporary ones below it.
     pub(super) files: &'a Path,
     pub(super) temporary: &'a Path,
+}
+
+/// Changes the environment for a process in a sandbox. `temporary`: its folder for temporary files. What the request's `env` sets stays.
+pub(crate) fn confine(
+    environment: &mut BTreeMap<OsString, OsString>,
+    domain: &Domain,
+    settings: &Settings,
+    temporary: &Path,
+) {
+    let is_free = |name: &&str| !settings.env.contains_key(*name);
+    for name in SERVICES.iter().copied().filter(is_free) {
+        environment.remove(OsStr::new(name));
+    }
+    for name in TEMPORARY.into_iter().filter(|name| is_free(name)) {
+        environment.insert(name.into(), temporary.into());
+    }
+    for (name, folder) in &domain.variables {
+        environment.entry((*name).into()).or_insert_with(|| folder.into());
+    }
 }
 
 /// The paths that a process of this run may use. Creates the folders of the agent's state, because a grant needs them.

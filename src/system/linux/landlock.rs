@@ -60,7 +60,7 @@ pub(crate) fn sandbox_version() -> Result<u32, String> {
         .map_err(|why| format!("the system does not permit Landlock ({why})"))?,
     };
     match version {
-        0 => Err("the kernel has no Landlock, or has it switched off".into()),
+        0 => Err("the kernel has no Landlock, has it switched off, or a container forbids it".into()),
         1..LEAST => Err(format!(
             "the kernel has version {version} of Landlock, and the sandbox needs version {LEAST}, of Linux 6.2"
         )),

@@ -4,8 +4,11 @@
 use crate::support::attacks::Tools;
 use crate::support::machine::not_checked;
 use crate::support::{Case, Outcome, attacks, read, run};
+use crate::workflows::commits::authored;
+use crate::workflows::implement::{allowed, phase, plan, project, report};
 use serde_json::{Value, json};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 /// A case with an agent `cmd` that runs this script.
@@ -389,4 +392,103 @@ fn a_policy_holds_on_an_agent_that_never_asks() {
         assert_eq!(outcome.completed()["text"], "old\nreviewed", "{policy}");
         assert!(!outcome.case().work().join("new").exists());
     }
+}
+
+/// A program that a filter of system calls keeps from Landlock, with this error. It starts the rest of its arguments.
+const FILTER: &str = r#"import ctypes, os, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+steps = [(0x20, 0, 0, 0), (0x35, 0, 2, 444), (0x25, 1, 0, 446), (6, 0, 0, 0x50000 | int(sys.argv[1])), (6, 0, 0, 0x7fff0000)]
+code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+class Program(ctypes.Structure):
+    _fields_ = [("steps", ctypes.c_ushort), ("code", ctypes.c_void_p)]
+program = Program(len(steps), ctypes.addressof(code))
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, ctypes.byref(program), 0, 0) == 0
+os.execv(sys.argv[2], sys.argv[2:])
+"#;
+
+/// Without the system calls, and where a container forbids them, nothing starts.
+#[test]
+fn a_system_that_refuses_landlock_starts_nothing() {
+    let tools = Tools::of_machine();
+    let Some(python) = tools.python() else {
+        return not_checked("refused system calls of Landlock", "python3 is missing");
+    };
+    let why = "no Landlock";
+    for errno in ["38", "95", "1"] {
+        let start = || {
+            let case = case("echo x > started; echo done").file("filter.py", FILTER);
+            let filter = case.path("filter.py").display().to_string();
+            case.shell(&format!("exec {} {filter} {errno} \"$@\"", python.display()))
+        };
+        let mut payload = payload(&start(), json!("workspace"));
+        refused(&run(start(), payload.clone()), &["`sandbox`", why, "`on_unsupported`"]);
+        payload["on_unsupported"] = json!("warn");
+        let outcome = run(start(), payload);
+        outcome.completed();
+        assert!(outcome.warnings("sandbox_partial")[0].text("text").contains(why));
+    }
+}
+
+#[test]
+fn a_dry_run_says_what_a_run_would() {
+    let dry = ["adhoc", "--dry-run", "--sandbox", "workspace", "--prompt", "go", "--output", "json"];
+    let without = case("").env("TEST_LANDLOCK_ABI", "1");
+    assert!(without.run(&dry[..6]).refused(2).contains("--sandbox cannot be kept, because the kernel has version 1"));
+    let plan = without.run(&[&dry[..], &["--on-unsupported", "warn"]].concat()).json(0);
+    assert!(plan["warnings"][0].as_str().unwrap().starts_with("The agent runs without a sandbox"), "{plan}");
+    if is_kept("the dry run of a sandbox") {
+        let plan = case("").env("SSH_AUTH_SOCK", "/run/agent").run(&dry).json(0);
+        assert_eq!(plan["warnings"], json!([]));
+        assert_eq!(plan["env_removed"], json!(["SSH_AUTH_SOCK"]));
+        assert!(plan["env_set"].as_array().unwrap().contains(&json!("TMPDIR")), "{plan}");
+    }
+}
+
+#[test]
+fn commands_that_verify_and_hooks_of_commits_run_in_the_sandbox() {
+    if !is_kept("verification in a sandbox") {
+        return;
+    }
+    let text = plan(&[phase(1, &["test -e made", "! echo x > ../out/verified"], "")]);
+    let case = authored(project(&text, "echo x > ../out/agent; touch made").git());
+    let hook = case.work().join(".git/hooks/pre-commit");
+    fs::create_dir_all(case.path("out")).unwrap();
+    fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    fs::write(&hook, "#!/bin/sh\necho x > ../out/hook; exit 0\n").unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut payload = allowed(json!({"commit": true}));
+    payload["sandbox"] = json!({"mode": "workspace", "write": [case.path("log")]});
+    let outcome = run(case, payload);
+    outcome.completed();
+    let report = report(&outcome);
+    assert!(report[0]["state"] == "passed" && report[0]["commit"].is_string(), "{report:?}");
+    assert_eq!(fs::read_dir(outcome.case().path("out")).unwrap().count(), 0);
+}
+
+/// The text about a failure has the path and the flag.
+#[test]
+fn a_failure_at_the_sandbox_names_the_grant() {
+    if !is_kept("hints at grants") {
+        return;
+    }
+    let case = case("exec 2>&1; echo x > $OUT/new");
+    let out = case.path("out/new").display().to_string();
+    let broken = case.script("bin/broken", "echo \"cannot open $OUT/new: Permission denied\" >&2; exit 3");
+    let config = json!({"agent": "cmd", "agents": {"cmd": {"driver": "lines", "command": "broken"}}});
+    let broken = broken.file("home/.config/spektacular/config.json", &config.to_string());
+    let payload = payload(&broken, json!("workspace"));
+    let outcome = run(broken, payload);
+    let message = outcome.failed("agent_error")["message"].as_str().unwrap();
+    assert!(message.ends_with(&format!("--sandbox-write or --sandbox-read grants {out}.")), "{message}");
+
+    let text = plan(&[phase(1, &["touch made; echo x > $OUT/new"], "")]);
+    let case = project(&text, "touch made").env("OUT", "/usr/share");
+    let mut payload = allowed(json!({}));
+    payload["sandbox"] = json!({"mode": "workspace", "write": [case.path("log")]});
+    let outcome = run(case, payload);
+    outcome.failed("verification_failed");
+    let tools = outcome.progress("tool");
+    let failed = tools.iter().find(|frame| frame.text("state") == "failed").unwrap();
+    assert_eq!(failed["payload"]["sandbox_suspected"], true);
+    assert!(failed.text("text").ends_with("--sandbox-read grants /usr/share/new"), "{}", failed.text("text"));
 }
