@@ -101,8 +101,10 @@ impl Limit {
                 field = self.field()
             ),
             Limit::Permissions => sentence!(
-                "The agent did without a request what {permissions} denies: use another agent, or change {permissions}.",
-                permissions
+                "The agent did without a request what {permissions} denies: set {sandbox} to \"read-only\", use another agent, or \
+                 change {permissions}.",
+                permissions,
+                sandbox
             ),
         };
         Failure::new(Code::LimitReached, message).at(self.name())

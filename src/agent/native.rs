@@ -53,6 +53,11 @@ pub(crate) const OF_AGENTS: &[&str] = &[
     ".augment",
     ".junie",
     ".kimi",
+    ".kimi-code",
+    ".cline",
+    ".hermes",
+    ".config/kilo",
+    ".local/share/kilo",
     ".vibe",
     ".pi",
     ".stakpak",
@@ -97,6 +102,11 @@ pub struct State {
 impl State {
     pub(crate) const NONE: State =
         State { reads: &[], folders: &[], files: &[], made: &[], variables: &[], settings: &[] };
+
+    /// Folders that an agent changes as a whole, with its settings in them.
+    pub(crate) const fn whole(folders: &'static [StatePlace], settings: &'static [StatePlace]) -> State {
+        State { folders, settings, ..State::NONE }
+    }
 }
 
 /// The user's own rules about the agent's tools.
@@ -316,16 +326,23 @@ pub struct InterfaceOptions<'a> {
 }
 
 /// The facts about an unknown agent.
-pub(crate) static NONE: Native = Native {
-    version: None,
-    vendor: None,
-    login: Login { signs: &[], otherwise: (LoggedIn::Unknown, "only the agent itself knows") },
-    sessions: None,
-    interface: None,
-    modes: &[],
-    own_rules: None,
-    state: State::NONE,
-};
+pub(crate) static NONE: Native = Native::of_state(State::NONE);
+
+impl Native {
+    /// The facts about an agent of which only the state is known.
+    pub(crate) const fn of_state(state: State) -> Native {
+        Native {
+            version: None,
+            vendor: None,
+            login: Login { signs: &[], otherwise: (LoggedIn::Unknown, "only the agent itself knows") },
+            sessions: None,
+            interface: None,
+            modes: &[],
+            own_rules: None,
+            state,
+        }
+    }
+}
 
 impl Interface {
     /// The arguments in an agent's entry without those that only its dialect needs.

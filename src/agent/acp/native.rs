@@ -1,6 +1,7 @@
 //! Facts about the agents that speak ACP which the protocol does not cover. Each [`super::profile`] refers to its own.
 
 use super::own_rules::{self, OPENCODE_CONFIG};
+use crate::agent::claude;
 use crate::agent::native::{
     AsksFor, Folder, Interface, InterfaceOptions, LoggedIn, Login, Native, OwnRules, RuleSource, SessionFiles,
     SessionStore, Sign, State, Version, flag,
@@ -171,3 +172,30 @@ fn around<const N: usize>(
 ) -> Vec<String> {
     before.into_iter().flatten().chain(options.args.iter().cloned()).chain(prompt).collect()
 }
+
+/// The user's home.
+const HOME: Folder = Folder { variable: ("", ""), home: "" };
+
+// The state of further agents, measured on the versions that their files name.
+pub(super) static PI: Native = Native::of_state(State::whole(
+    &[(HOME, ".pi")],
+    &[(HOME, ".pi/agent/settings.json"), (HOME, ".pi/agent/extensions")],
+));
+pub(super) static QWEN: Native =
+    Native::of_state(State::whole(&[(HOME, ".qwen")], &[(HOME, ".qwen/settings.json"), (HOME, ".qwen/extensions")]));
+pub(super) static KIMI: Native =
+    Native::of_state(State::whole(&[(HOME, ".kimi-code")], &[(HOME, ".kimi-code/config.toml")]));
+pub(super) static VIBE: Native = Native::of_state(State::whole(&[(HOME, ".vibe")], &[(HOME, ".vibe/config.toml")]));
+pub(super) static COPILOT: Native = Native::of_state(State::whole(
+    &[(HOME, ".copilot"), (HOME, ".cache/copilot")],
+    &[(HOME, ".copilot/config.json"), (HOME, ".copilot/mcp-config.json")],
+));
+pub(super) static CLINE: Native =
+    Native::of_state(State::whole(&[(HOME, ".cline")], &[(HOME, ".cline/data/settings")]));
+pub(super) static HERMES: Native =
+    Native::of_state(State::whole(&[(HOME, ".hermes")], &[(HOME, ".hermes/config.yaml")]));
+pub(super) static DROID: Native = Native::of_state(State::whole(
+    &[(HOME, ".factory")],
+    &[(HOME, ".factory/settings.json"), (HOME, ".factory/mcp.json")],
+));
+pub(super) static CLAUDE: Native = Native::of_state(claude::STATE);

@@ -26,7 +26,7 @@ mod tests;
 mod tools;
 mod usage;
 
-pub(crate) use self::native::NATIVE;
+pub(crate) use self::native::{NATIVE, STATE};
 
 use self::background::BackgroundWork;
 use self::can_use_tool::ClaudeRequest;

@@ -15,6 +15,17 @@ const FOLDER: Folder = Folder { variable: ("CLAUDE_CONFIG_DIR", ""), home: ".cla
 /// The folder of `.claude.json`: beside the configuration folder, or inside it if the variable is set.
 const BESIDE: Folder = Folder { variable: ("CLAUDE_CONFIG_DIR", ""), home: "" };
 
+/// Measured: it works without writing its settings, which a later run outside a sandbox would obey. It writes its login in
+/// place, but cannot lock it there.
+pub(crate) const STATE: State = State {
+    reads: &[(FOLDER, ""), (BESIDE, ".claude.json")],
+    folders: &[(FOLDER, "projects"), (FOLDER, "sessions"), (FOLDER, "session-env"), (FOLDER, "shell-snapshots")],
+    files: &[(FOLDER, ".credentials.json")],
+    made: &[],
+    variables: &[],
+    settings: &[],
+};
+
 /// The facts about Claude Code.
 pub(crate) static NATIVE: Native = Native {
     version: Some(Version { flag: "--version", folders: &[] }),
@@ -48,16 +59,7 @@ pub(crate) static NATIVE: Native = Native {
     })),
     modes: &["plan"],
     own_rules: Some(OwnRules { sources: hook_sources, kept: longest_hook }),
-    // Measured: it works without writing its settings, which a later run outside a sandbox would obey. It writes its login
-    // in place, but cannot lock it there.
-    state: State {
-        reads: &[(FOLDER, ""), (BESIDE, ".claude.json")],
-        folders: &[(FOLDER, "projects"), (FOLDER, "sessions"), (FOLDER, "session-env"), (FOLDER, "shell-snapshots")],
-        files: &[(FOLDER, ".credentials.json")],
-        made: &[],
-        variables: &[],
-        settings: &[],
-    },
+    state: STATE,
     interface: Some(Interface {
         args,
         has_modes: true,

@@ -1,5 +1,6 @@
 //! Claude Code through an adapter for ACP (0.101.0), which brings its own Claude Code.
 
+use crate::agent::acp::native;
 use crate::agent::acp::profile::{Profile, UNKNOWN};
 use crate::agent::built_in::{BuiltIn, Tested};
 use crate::agent::endpoint::CLAUDE_CODE;
@@ -13,4 +14,4 @@ pub(super) static ENTRY: BuiltIn = BuiltIn {
     ..BuiltIn::program("claude-acp", "Claude Code over ACP", "npm install -g @agentclientprotocol/claude-agent-acp")
 };
 
-pub(crate) static PROFILE: Profile = Profile { name: "Claude Code", login: "log in with `claude`", ..UNKNOWN };
+pub(crate) static PROFILE: Profile = Profile { name: "Claude Code", login: "log in with `claude`", native: &native::CLAUDE, ..UNKNOWN };

@@ -1,5 +1,6 @@
 //! Cline (3.0.65).
 
+use crate::agent::acp::native;
 use crate::agent::acp::profile::{Profile, ServerWay, UNKNOWN};
 use crate::agent::built_in::{BuiltIn, Promise, Tested};
 use crate::agent::endpoint::{Endpoint, Wire};
@@ -32,4 +33,4 @@ pub(super) static ENTRY: BuiltIn = BuiltIn {
 };
 
 pub(crate) static PROFILE: Profile =
-    Profile { name: "Cline", login: "log in with `cline auth`", servers: ServerWay::Nowhere, ..UNKNOWN };
+    Profile { name: "Cline", login: "log in with `cline auth`", servers: ServerWay::Nowhere, native: &native::CLINE, ..UNKNOWN };

@@ -1,5 +1,6 @@
 //! GitHub Copilot (1.0.102).
 
+use crate::agent::acp::native;
 use crate::agent::acp::profile::{HiddenFailure, Profile, ServerWay, UNKNOWN};
 use crate::agent::built_in::{BuiltIn, Tested};
 use crate::agent::endpoint::{Endpoint, Wire};
@@ -23,5 +24,6 @@ pub(crate) static PROFILE: Profile = Profile {
     name: "Copilot",
     hidden_failure: Some(HiddenFailure::Notice(&["Error: "])),
     servers: ServerWay::File("--additional-mcp-config=@"),
+    native: &native::COPILOT,
     ..UNKNOWN
 };

@@ -1,5 +1,6 @@
 //! Factory Droid (0.225.2).
 
+use crate::agent::acp::native;
 use crate::agent::acp::profile::{Profile, UNKNOWN};
 use crate::agent::built_in::{BuiltIn, Promise, Tested};
 use crate::agent::endpoint::{Endpoint, Wire};
@@ -27,4 +28,4 @@ pub(super) static ENTRY: BuiltIn = BuiltIn {
     ..BuiltIn::program("droid", "Factory Droid", "npm install -g @factory/cli")
 };
 
-pub(crate) static PROFILE: Profile = Profile { name: "Droid", ..UNKNOWN };
+pub(crate) static PROFILE: Profile = Profile { name: "Droid", native: &native::DROID, ..UNKNOWN };

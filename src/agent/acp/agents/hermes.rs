@@ -1,5 +1,6 @@
 //! Hermes (0.19.0). Without its extra `mcp` it starts no MCP server, and says nothing.
 
+use crate::agent::acp::native;
 use crate::agent::acp::profile::{HiddenFailure, Profile, UNKNOWN};
 use crate::agent::built_in::{BuiltIn, Promise, Tested};
 use crate::agent::endpoint::{Endpoint, Wire};
@@ -33,5 +34,6 @@ pub(crate) static PROFILE: Profile = Profile {
     name: "Hermes",
     unasked: &[Category::Execute],
     hidden_failure: Some(HiddenFailure::Notice(&["HTTP 4", "HTTP 5", "API call failed after"])),
+    native: &native::HERMES,
     ..UNKNOWN
 };

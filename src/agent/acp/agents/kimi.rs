@@ -1,5 +1,6 @@
 //! Kimi Code (2.1.0).
 
+use crate::agent::acp::native;
 use crate::agent::acp::profile::{HiddenFailure, Profile, UNKNOWN};
 use crate::agent::built_in::{BuiltIn, Promise, Tested};
 use crate::agent::endpoint::{Endpoint, Wire};
@@ -40,5 +41,6 @@ pub(crate) static PROFILE: Profile = Profile {
     unasked: &[Category::Edit, Category::Delete, Category::Move],
     streams_inputs: true,
     hidden_failure: Some(HiddenFailure::Silence(&[])),
+    native: &native::KIMI,
     ..UNKNOWN
 };

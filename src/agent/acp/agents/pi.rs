@@ -1,5 +1,6 @@
 //! pi (1.6.0) through an adapter for ACP (0.0.34), which starts the program pi.
 
+use crate::agent::acp::native;
 use crate::agent::acp::profile::{HiddenFailure, Profile, ServerWay, UNKNOWN};
 use crate::agent::built_in::{BuiltIn, Promise, Tested};
 use crate::agent::endpoint::{Endpoint, Wire};
@@ -31,4 +32,4 @@ pub(super) static ENTRY: BuiltIn = BuiltIn {
 
 /// It never asks.
 pub(crate) static PROFILE: Profile =
-    Profile { name: "pi", unasked: Category::ACTS, servers: ServerWay::Nowhere, hidden_failure: Some(HiddenFailure::Silence(&["Retrying (attempt "])), ..UNKNOWN };
+    Profile { name: "pi", unasked: Category::ACTS, servers: ServerWay::Nowhere, hidden_failure: Some(HiddenFailure::Silence(&["Retrying (attempt "])), native: &native::PI, ..UNKNOWN };

@@ -1,5 +1,6 @@
 //! Qwen Code (0.24.4).
 
+use crate::agent::acp::native;
 use crate::agent::acp::profile::{Profile, UNKNOWN};
 use crate::agent::built_in::{BuiltIn, Tested};
 use crate::agent::endpoint::{Endpoint, Wire};
@@ -29,4 +30,4 @@ pub(super) static ENTRY: BuiltIn = BuiltIn {
     ..BuiltIn::program("qwen", "Qwen Code", "npm install -g @qwen-code/qwen-code")
 };
 
-pub(crate) static PROFILE: Profile = Profile { name: "Qwen Code", ..UNKNOWN };
+pub(crate) static PROFILE: Profile = Profile { name: "Qwen Code", native: &native::QWEN, ..UNKNOWN };

@@ -1,5 +1,6 @@
 //! Mistral Vibe (3.0.3).
 
+use crate::agent::acp::native;
 use crate::agent::acp::profile::{Profile, UNKNOWN};
 use crate::agent::built_in::{BuiltIn, Tested};
 use crate::agent::endpoint::{Endpoint, Wire};
@@ -36,4 +37,4 @@ pub(super) static ENTRY: BuiltIn = BuiltIn {
     ..BuiltIn::program("vibe", "Mistral Vibe", "pip install mistral-vibe")
 };
 
-pub(crate) static PROFILE: Profile = Profile { name: "Vibe", ..UNKNOWN };
+pub(crate) static PROFILE: Profile = Profile { name: "Vibe", native: &native::VIBE, ..UNKNOWN };
