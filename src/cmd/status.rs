@@ -8,12 +8,13 @@ use crate::cli::command::{Command, CommandText, Runnable};
 use crate::cli::row::{OutputArgs, flags, store_alone};
 use crate::json::{map_strings, to_line};
 use crate::protocol::failure::Failure;
-use crate::workflow::check::spec_has_changed;
+use crate::workflow::check::{spec_has_changed, spec_path};
 use crate::workflow::counted;
 use crate::workflow::documents::Document;
 use crate::workflow::name::Slug;
 use crate::workflow::plan::{State, WorkPlan};
-use crate::workflow::project::{PlanPath, Project, shown};
+use crate::workflow::project::{FILE_BYTES_MAX, PlanPath, Project, shown};
+use crate::workflow::spec::check;
 use crate::workflow::violation::Rule;
 use serde_json::{Value, json};
 
@@ -43,6 +44,8 @@ struct Row {
     document: Document,
     found: Result<Findings, Failure>,
     state: String,
+    /// The number of requirements that passed phases cover. `None`: the tasks have no ids, or nothing is planned.
+    covered: Option<usize>,
     /// The command that comes next. `None`: nothing is left to do, or no command can name the document.
     next: Option<String>,
 }
@@ -67,9 +70,23 @@ fn rows(project: &Project) -> Result<(Vec<Row>, Vec<Row>), Failure> {
     let plans = project.plans().map_err(|problem| problem.refusal("The folder of plans"))?;
     let is_planned = |name: &str| plans.iter().any(|plan| plan.name == name);
     let has_spec = |name: &str| specs.iter().any(|spec| spec.name == name && !spec.is_draft);
-    let spec_rows = specs.iter().map(|spec| spec_row(project, spec, is_planned(&spec.name))).collect();
-    let plan_rows = plans.iter().map(|plan| plan_row(project, plan, has_spec(&plan.name))).collect();
+    let plan_rows: Vec<Row> = plans.iter().map(|plan| plan_row(project, plan, has_spec(&plan.name))).collect();
+    let row = |spec: &Document| {
+        let covered = covered(project, spec, &plan_rows);
+        Row { covered, ..spec_row(project, spec, is_planned(&spec.name)) }
+    };
+    let spec_rows = specs.iter().map(row).collect();
     Ok((spec_rows, plan_rows))
+}
+
+/// The number of a specification's requirements that the passed phases of its plan cover.
+fn covered(project: &Project, spec: &Document, plans: &[Row]) -> Option<usize> {
+    let bytes = project.read(&spec.path, FILE_BYTES_MAX).ok().flatten()?;
+    let ids = check("", &bytes, &[]).0.ids()?;
+    let finished = plans.iter().filter(|row| !row.document.is_draft);
+    let mut plans = finished.filter_map(|row| row.found.as_ref().ok()?.plan.as_ref());
+    let plan = plans.rfind(|plan| spec_path(project, plan).is_some_and(|path| path == spec.path))?;
+    Some(ids.into_iter().filter(|id| plan.covers(*id) == Some(true)).count())
 }
 
 fn spec_row(project: &Project, document: &Document, is_planned: bool) -> Row {
@@ -88,7 +105,7 @@ fn spec_row(project: &Project, document: &Document, is_planned: bool) -> Row {
         Some(name) if !is_planned && found.is_ok() => Some(format!("spektacular plan {name}")),
         Some(_) | None => None,
     };
-    Row { document: document.clone(), found, state: state.join(", "), next }
+    Row { document: document.clone(), found, state: state.join(", "), covered: None, next }
 }
 
 fn plan_row(project: &Project, document: &Document, has_spec: bool) -> Row {
@@ -116,7 +133,7 @@ fn plan_row(project: &Project, document: &Document, has_spec: bool) -> Row {
             false => open.map(|_| format!("spektacular implement {name}")),
         }
     });
-    Row { document: document.clone(), found, state: state.join(", "), next }
+    Row { document: document.clone(), found, state: state.join(", "), covered: None, next }
 }
 
 fn violations(found: &Findings) -> Option<String> {
@@ -146,7 +163,11 @@ fn as_json(project: &Project, specs: &[Row], plans: &[Row], redact: &dyn Fn(&str
         value
     };
     let all = |rows: &[Row]| rows.iter().map(row).collect::<Vec<Value>>();
-    let line = json!({"project": shown(project.folder()), "specs": all(specs), "plans": all(plans)});
+    let mut covered = all(specs);
+    for (value, count) in covered.iter_mut().zip(specs.iter().map(|row| row.covered)) {
+        count.into_iter().for_each(|count| value["covered"] = json!(count));
+    }
+    let line = json!({"project": shown(project.folder()), "specs": covered, "plans": all(plans)});
     map_strings(&to_line(&line), &mut |text| redact(text)) + "\n"
 }
 
@@ -156,8 +177,9 @@ fn in_words(specs: &[Row], plans: &[Row], redact: &dyn Fn(&str) -> String) -> St
     }
     let cells = |row: &Row| {
         let tasks = row.found.as_ref().map(|found| format!(", {}", counted(found.tasks, "task"))).unwrap_or_default();
+        let covered = row.covered.map(|count| format!(", {count} covered")).unwrap_or_default();
         let next = row.next.as_ref().map(|next| format!("next: {next}")).unwrap_or_default();
-        [row.document.name.clone(), format!("{}{tasks}", row.state), next].map(|cell| one_line(&redact(&cell)))
+        [row.document.name.clone(), format!("{}{tasks}{covered}", row.state), next].map(|cell| one_line(&redact(&cell)))
     };
     let (specs, plans): (Vec<_>, Vec<_>) = (specs.iter().map(cells).collect(), plans.iter().map(cells).collect());
     let width = |at: usize| specs.iter().chain(&plans).map(|cells| cells[at].chars().count()).max().unwrap_or_default();

@@ -183,7 +183,7 @@ words! {
         OutputIncomplete = "output_incomplete", McpUnavailable = "mcp_unavailable",
         SandboxPartial = "sandbox_partial", ProtectedChanged = "protected_changed",
         BackgroundStopped = "background_stopped", AgentReplaced = "agent_replaced",
-        ReviewFindings = "review_findings", Unreviewed = "unreviewed",
+        ReviewFindings = "review_findings", Unreviewed = "unreviewed", NameTaken = "name_taken",
     }
     /// A workflow.
     WorkflowKind { Spec = "spec", Plan = "plan", Implement = "implement" }

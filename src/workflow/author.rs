@@ -45,7 +45,7 @@ pub(crate) struct Author {
     pub prompt: AuthorPrompt,
     /// Warnings about the input.
     pub warnings: Vec<(Warning, String)>,
-    /// The file that remembers the specification from which the plan is made, and its text.
+    /// The file that remembers from which description or specification the draft is made, and its text.
     pub source: Option<(PathBuf, Vec<u8>)>,
     /// Held until the author is dropped. `None`: a dry run.
     pub(super) _lock: Option<Lock>,

@@ -4,7 +4,7 @@ use super::plan::{self, Digest, WorkPlan};
 use super::project::{FILE_BYTES_MAX, FileProblem, PLAN_FILES, PlanPath, Project, shown};
 use super::spec::{self, Spec};
 use super::violation::{Rule, VIOLATIONS_MAX, Violation, Violations};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The bytes of a Markdown file, if it can be checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,13 +93,17 @@ pub fn plan(
 pub(crate) fn spec_has_changed(project: &Project, plan: &WorkPlan) -> bool {
     let (Some(spec), Some(digest)) = (&plan.spec, &plan.digest) else { return false };
     let bytes = project.read(Path::new(&spec.path), FILE_BYTES_MAX).ok().flatten();
-    bytes.is_none_or(|bytes| Digest::of(&bytes) != *digest)
+    bytes.is_none_or(|bytes| Digest::of_spec(&bytes) != *digest)
+}
+
+/// The path of the specification that a plan names, if it lies in the project.
+pub(crate) fn spec_path(project: &Project, plan: &WorkPlan) -> Option<PathBuf> {
+    project.inside("Spec", Path::new(&plan.spec.as_ref()?.path), project.folder()).ok()
 }
 
 /// The specification that a plan names, if it can be read.
 fn spec_of(project: &Project, plan: &WorkPlan) -> Option<Spec> {
-    let path = Path::new(&plan.spec.as_ref()?.path);
-    let path = project.inside("Spec", path, project.folder()).ok()?;
+    let path = spec_path(project, plan)?;
     let Contents::Bytes(bytes) = project.markdown(&path).ok()? else { return None };
     Some(spec::check("", &bytes, &[]).0)
 }

@@ -58,6 +58,13 @@ impl Slug {
         Slug(if name.is_empty() { FALLBACK.to_owned() } else { name.to_owned() })
     }
 
+    /// This name with a number at its end: `name-2`.
+    pub fn numbered(&self, number: u32) -> Slug {
+        let end = format!("-{number}");
+        let start: String = self.0.chars().take(NAME_LENGTH - end.len()).collect();
+        Slug(format!("{}{end}", start.trim_end_matches(INNER)))
+    }
+
     /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -46,15 +46,15 @@ impl PlanBefore {
         let files = author.paths.snapshot(&author.project, if is_draft { draft } else { finished });
         let plan = files.first()?.as_deref().map(|bytes| plan::read(bytes).plan)?;
         // A draft that was never finished has no digest.
-        let digest = plan.digest.or_else(|| made_from.map(Digest::of))?;
-        let is_stale = author.resumes && digest != Digest::of(now);
+        let digest = plan.digest.or_else(|| made_from.map(Digest::of_spec))?;
+        let is_stale = author.resumes && digest != Digest::of_spec(now);
         is_stale.then(|| PlanBefore { digest, files: comparable(files) })
     }
 
     /// The part of the prompt about the change.
     fn news(&self, spec: &Path, made_from: Option<&[u8]>, now: &[u8]) -> String {
         let (name, now) = (shown(spec), String::from_utf8_lossy(now));
-        let old = made_from.filter(|old| Digest::of(old) == self.digest).map(String::from_utf8_lossy);
+        let old = made_from.filter(|old| Digest::of_spec(old) == self.digest).map(String::from_utf8_lossy);
         let how = match old {
             Some(old) => {
                 let diff = unified_diff(&name, &old, &now);
@@ -169,7 +169,7 @@ pub(crate) fn check(author: &Author, spec: &SpecInput) -> Result<CheckedDraft, F
         .before
         .as_ref()
         .filter(|before| comparable(author.paths.snapshot(&author.project, folder)) == before.files);
-    let digest = unchanged.map_or_else(|| Digest::of(&spec.bytes), |before| before.digest.clone());
+    let digest = unchanged.map_or_else(|| Digest::of_spec(&spec.bytes), |before| before.digest.clone());
     let rewritten = edited(&text, &[PlanChange::Spec(digest)]);
     let rewritten = rewritten.map(|text| (path.file.clone(), text.into_bytes()));
     let stale = unchanged.map(|_| {

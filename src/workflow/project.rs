@@ -14,6 +14,7 @@ pub use paths::{
     spec_file,
 };
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 pub use super::spec::FILE_BYTES_MAX;
@@ -26,6 +27,11 @@ pub struct Project {
 }
 
 impl Project {
+    /// The project in this folder itself. Error: the folder does not exist.
+    pub fn at(folder: &Path) -> io::Result<Project> {
+        Ok(Project { folder: folder.canonicalize()? })
+    }
+
     /// The project's folder: absolute, without links.
     pub fn folder(&self) -> &Path {
         &self.folder

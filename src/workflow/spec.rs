@@ -4,6 +4,7 @@ mod wording;
 
 use super::markdown::{FencePlace, Heading, TextLine, decoded, ends_section, lines, requirement_id, title};
 use super::violation::{Rule, Violation, Violations};
+use std::collections::HashMap;
 
 /// The maximum size of a Markdown file, in bytes.
 pub const FILE_BYTES_MAX: u64 = 256 << 10;
@@ -35,6 +36,19 @@ impl Spec {
         self.tasks.first()?.id?;
         Some(self.tasks.iter().filter_map(|task| task.id).collect())
     }
+}
+
+/// The text with the boxes of these requirements ticked, and those of others empty. No other byte changes. `ticked`: the
+/// new state of a box, by the number of its id; `None`: it stays.
+pub(crate) fn with_boxes(text: &str, ticked: impl Fn(u64) -> Option<bool>) -> String {
+    let tasks = check("", text.as_bytes(), &[]).0.tasks;
+    let change = |task: &Requirement| Some((task.line, ticked(task.id?)?));
+    let changes: HashMap<usize, bool> = tasks.iter().filter_map(change).collect();
+    let line = |(at, line): (usize, &str)| match (changes.get(&(at + 1)), line.find(']')) {
+        (Some(is_ticked), Some(end)) => format!("- [{}{}", if *is_ticked { 'x' } else { ' ' }, &line[end..]),
+        (Some(_), None) | (None, _) => line.to_owned(),
+    };
+    text.split_inclusive('\n').enumerate().map(line).collect()
 }
 
 /// Reads a specification and returns the violations of all rules that are not ignored. `file`: its name in violations.

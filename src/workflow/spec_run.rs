@@ -6,15 +6,19 @@ use super::check::{self, Contents};
 use super::counted;
 use super::draft::DraftPaths;
 use super::name::Slug;
-use super::project::{DESCRIPTION_BYTES_MAX, FileProblem, Project, shown};
+use super::project::{DESCRIPTION_BYTES_MAX, FileProblem, LOCAL, Project, shown};
 use super::prompts::{CommonValues, PromptText, SessionPrompt};
 use super::slip::{command_word, mistaken};
 use super::template::PromptKind;
 use crate::protocol::failure::Failure;
 use crate::protocol::outbound::WorkflowStarted;
 use crate::protocol::request::Settings;
-use crate::protocol::words::{RefusalReason, WorkflowKind};
+use crate::protocol::words::{RefusalReason, Warning, WorkflowKind};
 use crate::protocol::workflow::{NAME_FORM, WorkflowSettings};
+use std::path::{Path, PathBuf};
+
+/// The limit of the numbers at the end of a name that is taken.
+const NUMBERS: u32 = 1000;
 
 /// Checks a run.start of `spec`.
 pub(crate) fn admit(
@@ -43,8 +47,9 @@ pub(crate) fn admit(
             Slug::parse(name).ok_or_else(|| Failure::invalid_start(format!("`workflow.name` must be {NAME_FORM}.")))?
         }
         (None, true) => only_draft(&project)?,
-        (None, false) => Slug::of_description(&description),
+        (None, false) => free(&project, Slug::of_description(&description), &description, options.force),
     };
+    let made = (options.name.is_none() && !resumes).then(|| Slug::of_description(&description));
     let paths = DraftPaths::spec(&name);
     let file = shown(&paths.draft);
     let interactive = settings.interactive;
@@ -60,10 +65,38 @@ pub(crate) fn admit(
     let mut author = request.author(settings, &options, around, (PromptKind::Spec, first))?;
     author.prompt.words = options.words.as_deref().unwrap_or(&description).trim().to_owned();
     author.prompt.need = description.trim().to_owned();
+    if let Some(made) = made.filter(|made| *made != author.name) {
+        let text = format!("{made} is the name of another description, so this specification is {}", author.name);
+        author.warnings.push((Warning::NameTaken, text));
+    }
+    if !resumes {
+        author.source = Some((described(&author.name), description.into_bytes()));
+    }
     author.doubt = doubt;
     let options = WorkflowSettings { name: Some(author.name.to_string()), ..options };
     let started = started(kind, &author.project, &author.paths.target, options);
     Ok((author, started))
+}
+
+/// The file that remembers the description of a specification.
+fn described(name: &Slug) -> PathBuf {
+    Path::new(LOCAL).join("described").join(format!("{name}.txt"))
+}
+
+/// The first of `made`, `made-2` and so on that no specification of another description has. One whose description is
+/// unknown here counts as the same one. `force`: whether a finished file may be replaced.
+fn free(project: &Project, made: Slug, description: &str, force: bool) -> Slug {
+    let is_there = |path: &Path| matches!(project.entry(path), Ok(Some(_)));
+    let is_other = |name: &Slug| {
+        let paths = DraftPaths::spec(name);
+        let is_taken = is_there(&paths.finished) || is_there(&paths.draft);
+        let known = project.read(&described(name), DESCRIPTION_BYTES_MAX).ok().flatten();
+        is_taken && known.is_some_and(|known| known != description.as_bytes())
+    };
+    if force || !is_other(&made) {
+        return made;
+    }
+    (2..NUMBERS).map(|number| made.numbered(number)).find(|name| !is_other(name)).unwrap_or(made)
 }
 
 /// Checks the draft. Error: it cannot be read.

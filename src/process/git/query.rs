@@ -157,11 +157,24 @@ impl Git {
             return Ok(None);
         };
         let Some(program) = find(&path, near) else { return Ok(None) };
+        Git::in_folder(cwd, program, (path, config), filters).locate(until)
+    }
+
+    /// Whether a folder belongs to a bare repository, and to none of its worktrees.
+    pub(super) fn is_bare(cwd: &Path, path: OsString, config: Option<OsString>, until: &Until) -> bool {
+        let Some(program) = find(&path, cwd) else { return false };
+        let git = Git::in_folder(cwd, program, (path, config), Filters::Empty);
+        let answer = git.run(git.command().args(["rev-parse", "--is-bare-repository"]), false, until);
+        answer.is_ok_and(|(code, answer)| code == Some(0) && answer == b"true\n")
+    }
+
+    /// The program in a folder whose repository is not known yet.
+    fn in_folder(cwd: &Path, program: PathBuf, (path, config): (OsString, Option<OsString>), filters: Filters) -> Git {
         let mut environment: Vec<_> = ENVIRONMENT.iter().map(|&(name, value)| (name, value.into())).collect();
         environment.push(("PATH", path));
         environment.extend(config.map(|config| ("XDG_CONFIG_HOME", config)));
         let (folder, root) = (PathBuf::new(), cwd.to_path_buf());
-        Git { program, environment, filters, folder, root }.locate(until)
+        Git { program, environment, filters, folder, root }
     }
 
     /// The repository whose work tree is this folder. git is the same: a program in this work tree must not run.

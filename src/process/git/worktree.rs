@@ -48,6 +48,15 @@ pub(crate) enum NoRepository {
     Late,
 }
 
+/// The time limit for the look whether a repository is bare.
+const BARE_LIMIT: Duration = Duration::from_secs(5);
+
+/// Whether a folder belongs to a bare repository, and to none of its worktrees.
+pub(crate) fn is_bare(cwd: &Path) -> bool {
+    let (path, config) = surroundings();
+    Git::is_bare(cwd, path, config, &Until::deadline(Instant::now() + BARE_LIMIT))
+}
+
 impl Repository {
     /// Finds the repository around `cwd`, which must be absolute and without links.
     pub(crate) fn around(cwd: &Path, until: &Until) -> Result<Repository, NoRepository> {

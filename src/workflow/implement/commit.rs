@@ -186,11 +186,6 @@ impl Commits {
         self.earlier.due
     }
 
-    /// plan.md, relative to the root of the work tree. `plan`: relative to the project's folder.
-    pub(super) fn plan(&self, plan: &Path) -> PathBuf {
-        self.project.join(plan)
-    }
-
     /// The root of the work tree.
     pub(crate) fn root(&self) -> &Path {
         self.before.root()
@@ -200,19 +195,20 @@ impl Commits {
         self.before.program()
     }
 
-    /// The share of a phase. `now`: the work tree; `last`: the one after the phase before, which `now` replaces; `plan`:
-    /// the path of plan.md, relative to the project's folder.
+    /// The share of a phase. `now`: the work tree; `last`: the one after the phase before, which `now` replaces;
+    /// `documents`: the plan's files and its specification, relative to the project's folder.
     pub(crate) fn share(
         &self,
         now: Option<BaselineResult>,
         last: &mut Option<Arc<Baseline>>,
-        plan: &Path,
+        documents: &[PathBuf],
     ) -> Result<Share, NoCommits> {
         let now = now.ok_or(NoCommits::Failed)??.ok_or(NoCommits::NoGit)?;
-        let (plan, local) = (self.plan(plan), self.project.join(LOCAL));
+        let local = self.project.join(LOCAL);
+        let is_document = |path: &Path| documents.iter().any(|document| self.project.join(document) == path);
         let mut share = Share::default();
         let then = last.as_ref().unwrap_or(&self.before);
-        let is_ours = |path: &Path| path == plan || !self.before.has(path) || self.earlier.files.contains(path);
+        let is_ours = |path: &Path| is_document(path) || !self.before.has(path) || self.earlier.files.contains(path);
         let is_first = last.is_none();
         for path in now.changed().filter(|path| !path.starts_with(&local)) {
             if is_ours(path) {
@@ -239,7 +235,8 @@ impl Commits {
         Ok(share)
     }
 
-    fn is_own(&self, path: &Path) -> bool {
+    /// Whether a file is below `.spektacular`. `path`: relative to the root of the work tree.
+    pub(super) fn is_own(&self, path: &Path) -> bool {
         path.starts_with(self.project.join(HOME))
     }
 }
@@ -352,7 +349,7 @@ mod tests {
     }
 
     fn share(commits: &Commits, last: &mut Option<Arc<Baseline>>) -> Share {
-        commits.share(now(commits.root()), last, Path::new(PLAN)).unwrap()
+        commits.share(now(commits.root()), last, &[PLAN.into()]).unwrap()
     }
 
     /// The log of the programs that git starts.

@@ -3,8 +3,10 @@
 use super::phase_loop::Mark;
 use crate::protocol::failure::Code;
 use crate::protocol::outbound::MovedFile;
-use crate::workflow::plan::{PlanChange, State, StateLine, edited};
+use crate::workflow::check::{spec_has_changed, spec_path};
+use crate::workflow::plan::{self, PlanChange, State, StateLine, edited};
 use crate::workflow::project::{FILE_BYTES_MAX, FileProblem, Project, shown};
+use crate::workflow::spec;
 use crate::workflow::stop::Stop;
 use std::path::PathBuf;
 use time::UtcDateTime;
@@ -67,7 +69,25 @@ impl PlanFile {
         };
         self.write(&text)?;
         self.text = text;
+        if matches!(mark, Mark::Passed | Mark::Reopened) {
+            self.tick_requirements();
+        }
         Ok(())
+    }
+
+    /// Ticks the boxes of the specification's requirements that passed phases cover. One that has changed since the plan
+    /// was made stays as it is. A specification that cannot be written keeps its boxes, because plan.md is the record.
+    fn tick_requirements(&self) {
+        let plan = plan::read(self.text.as_bytes()).plan;
+        let Some(path) = spec_path(&self.project, &plan).filter(|_| !spec_has_changed(&self.project, &plan)) else {
+            return;
+        };
+        let bytes = self.project.read(&path, FILE_BYTES_MAX).ok().flatten();
+        let Some(text) = bytes.and_then(|bytes| String::from_utf8(bytes).ok()) else { return };
+        let ticked = spec::with_boxes(&text, |requirement| plan.covers(requirement));
+        if ticked != text {
+            let _ = self.project.write(&path, ticked.as_bytes());
+        }
     }
 
     fn write(&self, text: &str) -> Result<(), Stop> {

@@ -35,7 +35,7 @@ use crate::workflow::violation::{Rule, Violation};
 use crate::workflow::workflow_run::WorkflowRun;
 use std::borrow::Cow;
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -195,6 +195,13 @@ impl ReadyPlan {
     /// The query about the work tree. `None`: the run makes no commits.
     pub(super) fn look(&self) -> Option<StatusQuery> {
         self.options.commit.then(|| commit::look(self.project.folder()))
+    }
+
+    /// The plan's files and its specification, relative to the project's folder.
+    pub(super) fn documents(&self) -> Vec<PathBuf> {
+        let files = PLAN_FILES.iter().skip(1).map(|name| self.path.folder.join(name));
+        let spec = check::spec_path(&self.project, &self.plan);
+        std::iter::once(self.path.file.clone()).chain(files).chain(spec).collect()
     }
 
     /// The changes of earlier attempts and of passed phases.

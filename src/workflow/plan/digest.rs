@@ -16,6 +16,15 @@ impl Digest {
         Digest(format!("{hash:032x}"))
     }
 
+    /// The digest of a specification. Its boxes do not count, because `implement` ticks them.
+    pub fn of_spec(bytes: &[u8]) -> Digest {
+        let unticked = |line: &[u8]| match line.strip_prefix(b"- [x] ").or_else(|| line.strip_prefix(b"- [X] ")) {
+            Some(text) => [b"- [ ] ", text].concat(),
+            None => line.to_vec(),
+        };
+        Digest::of(&bytes.split_inclusive(|byte| *byte == b'\n').flat_map(unticked).collect::<Vec<u8>>())
+    }
+
     pub fn parse(text: &str) -> Option<Digest> {
         let good = (16..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         good.then(|| Digest(text.to_ascii_lowercase()))
@@ -38,6 +47,8 @@ mod tests {
         assert_eq!(Digest::of(b"a").to_string(), "d228cb696f1a8caf78912b704e4a8964");
         assert_eq!(Digest::of(b"foobar").to_string(), "343e1662793c64bf6f0d3597ba446f18");
         assert_eq!(Digest::parse(&Digest::of(b"x").to_string()), Some(Digest::of(b"x")));
+        let spec = b"# A\n- [x] R1: a\n- [X] R2: b\n  - [x] c\n";
+        assert_eq!(Digest::of_spec(spec), Digest::of(b"# A\n- [ ] R1: a\n- [ ] R2: b\n  - [x] c\n"));
     }
 
     #[test]

@@ -53,6 +53,13 @@ impl WorkPlan {
         self.phases.iter().map(|phase| phase.tasks.len()).sum()
     }
 
+    /// Whether passed phases cover the requirement with this number. `None`: no phase serves it.
+    pub fn covers(&self, requirement: u64) -> Option<bool> {
+        let serves = |phase: &&PlanPhase| phase.tasks.iter().any(|task| task.serves.contains(&requirement));
+        let mut all = self.phases.iter().filter(serves).map(PlanPhase::is_done).peekable();
+        all.peek().is_some().then(|| all.all(|is_done| is_done))
+    }
+
     /// The first phase that is not done.
     pub fn first_open(&self) -> Option<&PlanPhase> {
         self.phases.iter().find(|phase| !phase.is_done())

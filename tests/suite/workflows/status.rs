@@ -51,7 +51,7 @@ fn each_document_has_its_state_and_the_command_that_comes_next() {
         &["Specifications"],
         &["export", "draft, 2 tasks", "next: spektacular spec --continue --name export"],
         &["import", "valid, 2 tasks", "next: spektacular plan import"],
-        &["login", "valid, 2 tasks"],
+        &["login", "valid, 2 tasks, 1 covered"],
         &["search", "violations: 1, 2 tasks", "next: spektacular spec --continue --name search"],
         &["Plans"],
         &["login", "1 of 2 phases done, failed at P2, 2 tasks", "next: spektacular implement login"],

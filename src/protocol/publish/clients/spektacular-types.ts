@@ -724,6 +724,7 @@ export type WarningCode =
   | "agent_replaced"
   | "review_findings"
   | "unreviewed"
+  | "name_taken"
   | (string & {});
 
 /** A warning. From level minimal. */

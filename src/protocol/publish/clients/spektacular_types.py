@@ -772,6 +772,7 @@ WarningCode = Union[Literal[
     "agent_replaced",
     "review_findings",
     "unreviewed",
+    "name_taken",
 ], str]
 
 

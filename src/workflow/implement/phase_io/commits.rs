@@ -56,7 +56,7 @@ impl PhaseIo<'_, '_, '_> {
     /// Notes the files of a phase as the commands have judged them. Returns whether it could.
     pub(super) fn note_judged(&mut self, commits: &Commits, index: usize) -> Result<bool, Stop> {
         let now = self.outer.wait_for_task(None, commit::look(commits.root()))?;
-        let share = commits.share(now, &mut self.committed.clone(), &self.ready.path.file);
+        let share = commits.share(now, &mut self.committed.clone(), &self.ready.documents());
         let Some(share) = share.ok().filter(|share| !share.files.is_empty()) else { return Ok(false) };
         let arguments = self.arguments(commits, index, &share)?;
         let end = self.git(commits, GitStep::Judged, &arguments)?;
@@ -76,8 +76,8 @@ impl PhaseIo<'_, '_, '_> {
                 ),
             )
         };
-        let plan = commits.plan(&self.ready.path.file);
-        let plan: Vec<PathBuf> = share.files.iter().filter(|file| **file == plan).cloned().collect();
+        // These change after the commands have judged the files: plan.md, and the boxes of the specification.
+        let plan: Vec<PathBuf> = share.files.iter().filter(|file| commits.is_own(file)).cloned().collect();
         for (name, files) in [(names.clone(), &share.files), (names.with_extension("plan"), &plan)] {
             self.ready.project.write(&name, &list(files)).map_err(unwritable)?;
         }
@@ -134,7 +134,7 @@ impl PhaseIo<'_, '_, '_> {
             return Err(Stop::failed(Code::CommitFailed, message));
         }
         let now = self.outer.wait_for_task(None, commit::look(commits.root()))?;
-        let share = commits.share(now, &mut self.committed, &self.ready.path.file);
+        let share = commits.share(now, &mut self.committed, &self.ready.documents());
         let share = share.map_err(|_| Stop::from(refused(&phase, again, "it could not list the changes")))?;
         for (files, why) in [
             (&share.left, "because they had changed before"),
