@@ -15,7 +15,7 @@ pub(crate) struct BuiltIn {
     pub(crate) command: Option<&'static str>,
     pub(crate) args: &'static [&'static str],
     pub(crate) env: &'static [(&'static str, &'static str)],
-    /// The argument with which its program prints its version. `None`: unknown, or the dialect defines it.
+    /// The arguments with which its program prints its version, separated by blanks. `None`: unknown, or the dialect defines it.
     pub(crate) version: Option<&'static str>,
     pub(crate) install: &'static str,
     /// The npm package, with its version, that npx runs where the program is not installed.

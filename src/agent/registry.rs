@@ -45,7 +45,7 @@ pub struct Agent {
     pub resume_args: Vec<String>,
     /// Files and folders of its own, which it may change in a sandbox.
     pub state: Vec<String>,
-    /// The argument with which its program prints its version. `None`: unknown, or the dialect defines it.
+    /// The arguments with which its program prints its version, separated by blanks. `None`: unknown, or the dialect defines it.
     pub version: Option<&'static str>,
     /// The last check. `None`: nobody checked it, or its entry was changed.
     pub tested: Option<Tested>,
@@ -184,7 +184,7 @@ impl Agent {
         let vendor = self.native().vendor?;
         let other = Vendor::of_model(model).filter(|other| *other != vendor)?;
         let (name, other, own) = (&self.display_name, other.word(), vendor.word());
-        Some(format!("The model is one of {other}, but {name} runs models of {own}"))
+        Some(format!("The model belongs to {other}, but {name} runs models of {own}"))
     }
 
     pub fn driver(&self) -> Box<dyn Driver> {

@@ -38,7 +38,7 @@ ANSWER is a value, {\"declined\":true}, {\"value_from\":{\"env\":\"NAME\"}} or {
 
 const IMAGE_HELP: &str = "\
 A relative FILE is relative to --cwd. At most 20 images, of 5 MiB each and 20 MiB in total.
-Most agents take images, but not every model of theirs does: see spektacular help agents reference.";
+Most agents take images, but not all of their models do: see spektacular help agents reference.";
 
 const FALLBACK_HELP: &str = "\
 It takes over if the quota is used up, if the agent is not logged in or does not start, and at a limit of the provider
@@ -47,17 +47,17 @@ tool ran; spec, plan and implement hand over the draft or the attempt as it is."
 
 const WORKTREE_HELP: &str = "\
 The worktree is a checkout of HEAD, without uncommitted changes, on the branch spektacular/NAME.
-Without =NAME, the run invents a name. The next word is part of the prompt.
-It is in .spektacular/local/worktrees/NAME, which git ignores, or without a .spektacular in the user's state folder.
+Without =NAME, a name is invented. The next word is part of the prompt.
+It is in .spektacular/local/worktrees/NAME, which git ignores. Without a .spektacular, it is in the user's state folder.
 At the end, stderr has the commands to look at it, merge it, continue in it and remove it.
-A worktree without changes is removed. --dry-run makes none. A cwd in run.start goes before it.";
+A worktree without changes is removed. --dry-run makes none. A cwd in run.start takes precedence.";
 
 const CONTINUE_HELP: &str = "\
 A run with a prompt on the command line stores its session in .spektacular/local, which git ignores.
 Without a .spektacular, it uses the user's state folder; with --output json, it then stores nothing.";
 
 const NAME_HELP: &str = "\
-The name belongs to this directory. A session that has one already gets the new one.
+The name belongs to this directory. It replaces the name that the session has.
 With --output json, a session with a name is stored as without --output json.";
 
 const NAME_FORM: &str = "must be 1 to 64 letters, digits, -, _ and ., and begin with a letter or a digit.";

@@ -176,7 +176,7 @@ impl Question {
             // It might start work. Whether its package is there shows any program beside it.
             *program = "true".into();
         } else {
-            args.push(flag.or(npx.then_some("--version"))?.into());
+            args.extend(flag.or(npx.then_some("--version"))?.split(' ').map(str::to_owned));
         }
         Some(Question { args, folders, npx })
     }

@@ -220,10 +220,12 @@ fn default_is_missing(layers: &Layers, options: &Options) -> Option<Failure> {
     if elsewhere || find(&agent.base).is_some() {
         return None;
     }
-    // An agent that npx starts may not be downloaded yet, and the demo does no work.
+    // An agent that npx starts may not be downloaded yet, one that is a part of another program may be missing in it, and
+    // the demo does no work.
+    let is_part = |agent: &Agent| agent.version.is_some_and(|version| version.contains(' '));
     let is_here = |agent: &&Agent| match agent.base.program {
         Program::Myself => false,
-        Program::Command(_) => npx::command(&agent.base).is_none() && find(&agent.base).is_some(),
+        Program::Command(_) => !is_part(agent) && npx::command(&agent.base).is_none() && find(&agent.base).is_some(),
     };
     let here: Vec<&str> = layers.agents.iter().filter(is_here).map(|agent| agent.name.as_str()).collect();
     let help = match (here.as_slice(), &agent.base.install) {

@@ -28,7 +28,7 @@ A - among the words puts the input there instead; a - alone makes it the whole p
 A pipe must send something within --input-timeout and end within 10 min. With a -, there is no limit.
 If stdin is not input for the run, as in a loop that reads stdin, add </dev/null.
 The agent's text goes to stdout, everything else to stderr.
-On a terminal, adhoc asks you the agent's questions. In the background, the questions wait for the shell's fg.
+On a terminal, adhoc asks you the agent's questions. In the background, its questions wait until fg brings it back.
 With --output json, adhoc speaks the protocol that `spektacular protocol` explains.
 Without a prompt, it then waits for a run.start on stdin. With one, it reads stdin only with --input jsonl.
 Flags override the configuration, and a run.start overrides both. `spektacular config` stores lasting defaults.",
@@ -69,11 +69,11 @@ pub(super) const CHAT: Command = Command {
 The same as adhoc --conversation at a terminal: the agent stays, and each line you type is a further prompt.
 Without a prompt, the conversation begins with the prompt line. A pipe on stdin belongs to the first prompt, as for adhoc.
 Enter sends the prompt. Alt-Enter begins a new line, and a paste may have several. The arrow keys bring earlier prompts back.
-A prompt that you type while the agent works waits for its turn. With ! at its beginning, the agent gets it at once, if it
-takes prompts while it works.
+A prompt that you type while the agent works waits for its turn. One that begins with ! goes to the agent at once, if the
+agent takes prompts while it works.
 A line that begins with / is a command: /help lists them, and the agent's own. Tab completes a command, and a path behind @.
-Ctrl-C cancels the turn. Ctrl-C twice within a second cancels the run. Ctrl-D on an empty line ends the conversation after
-what runs and what waits.",
+Ctrl-C cancels the turn. Ctrl-C twice within a second cancels the run. Ctrl-D on an empty line ends the conversation once
+the running turn and the waiting prompts are finished.",
             examples: &[
                 ("spektacular chat", "begin with a prompt line"),
                 ("spektacular chat --agent demo \"say hello\"", "try it without an agent, a key or a network"),
@@ -126,7 +126,7 @@ pub(super) const PLAN: Command = Command {
             more: "\
 SPEC is the name of a specification, or a path that contains / or ends in .md.
 The agent writes plan.md, research.md and context.md as a draft. Once they pass spektacular's check, they become the plan.
-Further words are instructions for the agent. With --continue it also learns how the specification changed since.
+Further words are instructions for the agent. With --continue, it is also told how the specification has changed.
 `spektacular help spec reference` explains the format.",
             examples: &[
                 ("spektacular plan login", "plan .spektacular/specs/login.md, into .spektacular/plans/login"),

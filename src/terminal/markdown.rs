@@ -7,6 +7,7 @@ use super::width::{self, is_ideograph};
 
 const BOLD: (&str, &str) = ("\u{1b}[1m", "\u{1b}[22m");
 const CODE: (&str, &str) = ("\u{1b}[36m", "\u{1b}[39m");
+const ITALIC: (&str, &str) = ("\u{1b}[3m", "\u{1b}[23m");
 /// The longest link that is held back until it is complete, in bytes.
 const LINK_BYTES: usize = 2048;
 /// The indentation of a code block without a fence, in blanks.
@@ -231,6 +232,11 @@ impl Page {
             (Some(open), Some(found)) if open == found => self.fence = None,
             (None, Some(found)) => self.fence = Some(found),
             (Some(_), _) => {}
+            (None, None) if word.starts_with('|') && self.blanks == 0 => {
+                // What is not indented is no part of the list above it.
+                self.listed = false;
+                return Row::Table;
+            }
             (None, None) if word.starts_with('|') && !self.listed && !self.is_code() => return Row::Table,
             (None, None) if word.starts_with('|') || self.is_code() => {}
             (None, None) => {
@@ -263,6 +269,14 @@ impl Page {
             let strong = !self.code && rest.starts_with("**");
             let opens = strong && !self.strong && outside(before) && after(2).is_some_and(|c| c != '*');
             let closes = strong && self.strong && before.is_some() && outside(after(2));
+            let emphasized = emphasized(rest).filter(|_| !self.code && before.is_none_or(|c| "([{\"'".contains(c)));
+            if let Some(text) = emphasized {
+                out.extend([ITALIC.0, text, ITALIC.1]);
+                columns -= 2;
+                before = Some('*');
+                rest = &rest[text.len() + 2..];
+                continue;
+            }
             let marker = if c == '`' && after(1) != Some('`') && before != Some('`') {
                 self.code = !self.code;
                 out.push_str(if self.code { CODE.0 } else { CODE.1 });
@@ -285,6 +299,15 @@ impl Page {
         self.before = before;
         columns
     }
+}
+
+/// The text between the stars with which a word begins. An emphasis of several words keeps its stars, because a star
+/// alone is often a glob or a pointer, and its pair may never come.
+fn emphasized(word: &str) -> Option<&str> {
+    let (text, after) = word.strip_prefix('*')?.split_once('*')?;
+    let is_text =
+        text.starts_with(char::is_alphanumeric) && text.ends_with(char::is_alphanumeric) && !text.contains('`');
+    (is_text && after.chars().next().is_none_or(|c| ".,;:!?)]}\"'".contains(c))).then_some(text)
 }
 
 /// Whether a text ends within a link.
@@ -343,6 +366,7 @@ mod tests {
         out.push_str(&page.end(width));
         // Every piece closes its styles.
         let out = out.replace("\u{1b}[22m\u{1b}[1m", "").replace("\u{1b}[39m\u{1b}[36m", "");
+        let out = out.replace("\u{1b}[3m", "<i>").replace("\u{1b}[23m", "</i>");
         let signs = [("\u{1b}[1m", "<b>"), ("\u{1b}[22m", "</b>"), ("\u{1b}[36m", "<c>"), ("\u{1b}[39m", "</c>")];
         signs.iter().fold(out, |out, (from, to)| out.replace(from, to))
     }
@@ -355,6 +379,8 @@ mod tests {
             ("run `cargo test` now", "run <c>cargo test</c> now"),
             ("**`x`**, then", "<b><c>x</c></b>, then"),
             ("2 ** 3 and a**b", "2 ** 3 and a**b"),
+            ("it is *not*, (*never*) `*so*`", "it is <i>not</i>, (<i>never</i>) <c>*so*</c>"),
+            ("*.rs, a/*b*/ and *args, *two words*", "*.rs, a/*b*/ and *args, *two words*"),
             ("a `b\nc", "a <c>b</c>\nc"),
             ("a **b\n\nc", "a <b>b</b>\n\nc"),
             ("```sh\n# no **heading**\n```\n# one", "```sh\n# no **heading**\n```\n<b>one</b>"),
@@ -381,6 +407,9 @@ mod tests {
             assert_eq!(shown(&format!("{before}{rows}{after}"), 80), format!("{heading}{table}{after}"));
         }
         assert_eq!(shown("- a\n  |a|b|\n  |-|-|\n", 80), "- a\n  |a|b|\n  |-|-|\n");
+        for list in ["- a\n", "- a\n\n", "1. a\n   b\n\n"] {
+            assert_eq!(shown(&format!("{list}{rows}"), 80), format!("{list}{table}"), "behind a list");
+        }
         let mut page = Page::default();
         assert_eq!(page.push(rows, 80), "");
         assert_eq!((page.rows(80), page.end(80)), (table.to_owned(), String::new()));

@@ -519,6 +519,22 @@ fn without_the_default_agent_the_installed_ones_are_named() {
 }
 
 #[test]
+fn a_program_that_lacks_the_agent_does_not_make_it_available() {
+    let docker = r#"[ "$*" = "agent version" ] && [ -e "$HOME/agent" ] && { echo "docker agent version v1.9.0"; exit; }; exit 1"#;
+    let plain = bare().script("bin/docker", docker);
+    let check = |plain: &Case| of(&plain.run(&["agents", "check", "--output", "json"]).json(0), "cagent").clone();
+    let cagent = check(&plain);
+    assert_eq!(
+        (&cagent["available"], &cagent["problem"]),
+        (&json!(false), &json!("`docker agent version` failed with exit code 1"))
+    );
+    let refused = plain.run(&["adhoc", "hello"]);
+    assert!(!refused.err.contains("cagent"), "{}", refused.err);
+    let cagent = check(&plain.file("home/agent", ""));
+    assert_eq!((&cagent["available"], &cagent["version"]), (&json!(true), &json!("1.9.0")));
+}
+
+#[test]
 fn the_reference_says_how_each_agent_reports_a_failed_command() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = fs::read_to_string(root.join("src/agent/reference.md")).unwrap();

@@ -78,7 +78,8 @@ static UNTESTED: &[BuiltIn] = &[
         aliases: &["docker-agent"],
         command: Some("docker"),
         args: &["agent", "serve", "acp"],
-        version: None,
+        // Docker may lack this part of it.
+        version: Some("agent version"),
         ..BuiltIn::program("cagent", "Docker Agent", "see https://github.com/docker/cagent")
     },
     BuiltIn::program("code-assistant", "Code Assistant", "see https://github.com/stippi/code-assistant"),
