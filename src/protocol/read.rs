@@ -56,10 +56,10 @@ impl Problem {
     pub fn message(&self) -> Sentence {
         match self {
             Problem::Repeated => "A field occurs twice in one object. Send it once.".into(),
-            Problem::Misspelt { typed, meant } => {
-                Sentence::from(format!("it has no field `{typed}`, and a misspelt limit would not hold: name it `{meant}`."))
-                    .about_start()
-            }
+            Problem::Misspelt { typed, meant } => Sentence::from(format!(
+                "it has no field `{typed}`, and a misspelt limit would not hold: name it `{meant}`."
+            ))
+            .about_start(),
             Problem::Field { name, .. } | Problem::Size { name } => {
                 Sentence::from(format!("`{name}` {}.", self.clause())).about_start()
             }
