@@ -112,13 +112,13 @@ fn another_vendors_model_reaches_the_agent_with_a_warning() {
         (
             &["--agent", "gemini"][..],
             "opus",
-            Some("The model is one of Anthropic, but Gemini CLI runs models of Google"),
+            Some("The model belongs to Anthropic, but Gemini CLI runs models of Google"),
         ),
         (&["--agent", "gemini", "--model", "models/gemini-9"], "models/gemini-9", None),
         (
             &["--model", "openai/gpt-9"],
             "openai/gpt-9",
-            Some("The model is one of OpenAI, but Claude Code runs models of Anthropic"),
+            Some("The model belongs to OpenAI, but Claude Code runs models of Anthropic"),
         ),
         (&["--model", "claude-9@2030"], "claude-9@2030", None),
         (&["--model", "glm-9"], "glm-9", None),
