@@ -18,6 +18,17 @@ pub(crate) fn absolute(cwd: &Path, path: impl AsRef<Path>) -> PathBuf {
     out
 }
 
+/// The path with a suffix of its file's name, before the extension.
+pub(crate) fn suffixed(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(suffix);
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
+}
+
 /// The path with all links resolved. The part that does not exist yet is kept as it is. `None`: the path leads nowhere,
 /// or some programs would take it for another one: a URL, or a path in a home.
 pub(crate) fn real(cwd: &Path, path: &Path) -> Option<PathBuf> {

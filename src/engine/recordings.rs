@@ -2,6 +2,7 @@
 
 use super::debug_log::DebugLog;
 use crate::io::files::create_private;
+use crate::paths::suffixed;
 use crate::protocol::words::Action;
 use crate::recording::{Header, MessagePiece, Moment, Recorder};
 use crate::redact::Redactor;
@@ -15,8 +16,10 @@ use std::time::{Duration, SystemTime};
 pub(super) struct Recordings {
     recorder: Option<Recorder>,
     debug_log: Option<DebugLog>,
-    /// The file of `--record`, which is not the agent's work.
-    file: Option<PathBuf>,
+    /// The agent whose process began last. Empty: none did.
+    agent: String,
+    /// The files of `--record`, which are not the agent's work: the newest, after those of agents that it replaced.
+    files: Vec<PathBuf>,
     /// The pieces of messages in the line that is being handled.
     pieces: Vec<MessagePiece>,
     /// The header, also for the recordings of a further turn in the same process.
@@ -31,7 +34,7 @@ impl Recordings {
         debug_log: Option<DebugLog>,
     ) -> (Recordings, io::Result<()>) {
         let opened = file.as_deref().map(|file| create_private(file, project)).transpose();
-        let mut recordings = Recordings { debug_log, file, ..Recordings::default() };
+        let mut recordings = Recordings { debug_log, files: file.into_iter().collect(), ..Recordings::default() };
         let opened = opened.map(|file| recordings.record_into(file));
         (recordings, opened)
     }
@@ -40,10 +43,12 @@ impl Recordings {
         file.into_iter().for_each(|file| self.recorder.get_or_insert_default().add(file));
     }
 
-    /// Opens the debug log if it is enabled and not open yet. Error: the file cannot be written. The run continues
+    /// Opens the debug log if it is enabled and not open yet, before a process of this agent begins. Error: the file cannot be written. The run continues
     /// without the debug log.
     pub(super) fn open_debug_log(&mut self, agent: &str, now: SystemTime) -> io::Result<()> {
-        let Some(log) = self.debug_log.take() else { return Ok(()) };
+        let is_first = self.agent.is_empty();
+        agent.clone_into(&mut self.agent);
+        let Some(log) = self.debug_log.as_ref().filter(|_| is_first) else { return Ok(()) };
         let file = log.open(agent, now)?;
         self.record_into(Some(file));
         Ok(())
@@ -64,6 +69,20 @@ impl Recordings {
     /// Whether a process has begun.
     pub(super) fn has_header(&self) -> bool {
         self.header.is_some()
+    }
+
+    /// Begins recordings of its own for an agent that takes over, whose dialect is another one. Their name has a number
+    /// and the agent. Returns false if those of the replaced agent are incomplete, or the others cannot be opened.
+    pub(super) fn change_agent(&mut self, agent: &str, project: Option<&Path>, redactor: &Redactor) -> bool {
+        if self.header.is_none() || self.agent == agent {
+            return true;
+        }
+        let number = self.files.len() + 1;
+        let file = self.files.first().map(|first| suffixed(first, &format!("-{number}-{agent}")));
+        let (mut recordings, opened) = Recordings::open(file, project, self.debug_log.clone());
+        recordings.files.splice(..0, std::mem::take(&mut self.files));
+        let (_, is_complete) = std::mem::replace(self, recordings).finish(redactor);
+        is_complete && opened.is_ok()
     }
 
     /// Ends the recordings. Returns their header, for those of a further turn in the same process, and whether they are
@@ -107,8 +126,8 @@ impl Recordings {
 
     /// Removes the recording from the changed files, because it is not the agent's work.
     pub(super) fn without_own(&self, mut files: Vec<(PathBuf, Action)>) -> Vec<(PathBuf, Action)> {
-        let own = self.file.as_ref().and_then(|path| path.canonicalize().ok());
-        files.retain(|(path, _)| Some(path) != own.as_ref());
+        let own: Vec<PathBuf> = self.files.iter().filter_map(|path| path.canonicalize().ok()).collect();
+        files.retain(|(path, _)| !own.contains(path));
         files
     }
 }

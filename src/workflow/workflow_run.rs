@@ -8,6 +8,7 @@ use super::stop::Stop;
 use crate::agent::registry::Agent;
 use crate::agent::{Features, Reply};
 use crate::engine::{DebugLog, Engine, Job, Peer, Recorded, Report, RunLoop};
+use crate::paths::suffixed;
 use crate::process::background_task::BackgroundTask;
 use crate::process::session_files::cost_before;
 use crate::protocol::failure::{Code, Failure};
@@ -410,16 +411,7 @@ impl<'p> WorkflowRun<'p> {
 
 /// The path of a turn's recording: the second turn adds `-2` before the extension, and so on.
 fn numbered(path: &Path, turn: u32) -> PathBuf {
-    if turn <= 1 {
-        return path.to_owned();
-    }
-    let mut name = path.file_stem().unwrap_or_default().to_owned();
-    name.push(format!("-{turn}"));
-    if let Some(extension) = path.extension() {
-        name.push(".");
-        name.push(extension);
-    }
-    path.with_file_name(name)
+    if turn <= 1 { path.to_owned() } else { suffixed(path, &format!("-{turn}")) }
 }
 
 #[cfg(test)]

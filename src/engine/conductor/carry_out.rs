@@ -139,6 +139,8 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
     }
 
     fn spawn(&mut self, launch: &Launch, settings: &Settings) {
+        let (project, redactor) = (self.project.as_deref(), self.run.redactor());
+        self.incomplete_recording |= !self.recordings.change_agent(&settings.agent, project, redactor);
         // Opened before git records the baseline, because the log is not the agent's work.
         self.open_debug_log(&settings.agent);
         self.agent.stderr = Default::default();

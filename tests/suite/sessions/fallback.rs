@@ -67,6 +67,20 @@ fn the_next_agent_takes_over_with_the_same_prompt_in_a_session_of_its_own() {
 }
 
 #[test]
+fn the_agent_that_takes_over_has_a_recording_of_its_own() {
+    let case = beside(Case::with(limited()), &[("second", &second("Done"))]).args(&["--record", "run.jsonl"]).git();
+    let outcome = begin(case, json!({})).finish();
+    outcome.completed();
+    let recorded = |name: &str| std::fs::read_to_string(outcome.case().work().join(name)).unwrap();
+    let (first, next) = (recorded("run.jsonl"), recorded("run-2-second.jsonl"));
+    let argv = |text: &str| serde_json::from_str::<Value>(text.lines().next().unwrap()).unwrap()["argv"][0].clone();
+    assert!(argv(&first).as_str().unwrap().ends_with("claude") && first.contains("rate_limit"), "{first}");
+    assert!(argv(&next).as_str().unwrap().ends_with("second") && next.contains("Done"), "{next}");
+    assert!(!first.contains("Done") && !next.contains("rate_limit"));
+    assert_eq!(outcome.of_type("run.artifact").len(), 0, "a recording is not the agent's work");
+}
+
+#[test]
 fn once_a_tool_ran_the_failure_names_the_next_agent() {
     let worked = Script::new().tool("toolu_1", "Bash", &bash("touch a.txt"), "(done)").sh(&limit(1000));
     let outcome = begin(beside(Case::with(worked), &[("second", &second("Done"))]), json!({})).finish();
