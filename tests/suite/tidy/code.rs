@@ -189,6 +189,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "config",
             "io",
             "json",
+            "paths",
             "process",
             "protocol",
             "recording",
