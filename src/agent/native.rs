@@ -97,11 +97,13 @@ pub struct State {
     pub variables: &'static [(&'static str, StatePlace)],
     /// Its settings, which could run commands in a later run. The run reports their changes.
     pub settings: &'static [StatePlace],
+    /// The reason why it does not work in a sandbox, as a clause.
+    pub unfit: Option<&'static str>,
 }
 
 impl State {
     pub(crate) const NONE: State =
-        State { reads: &[], folders: &[], files: &[], made: &[], variables: &[], settings: &[] };
+        State { reads: &[], folders: &[], files: &[], made: &[], variables: &[], settings: &[], unfit: None };
 
     /// Folders that an agent changes as a whole, with its settings in them.
     pub(crate) const fn whole(folders: &'static [StatePlace], settings: &'static [StatePlace]) -> State {

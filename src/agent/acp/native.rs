@@ -67,11 +67,7 @@ pub(super) static GEMINI: Native = Native {
     }),
     // Measured: it ends without a word if it cannot create files beside its settings.
     state: State {
-        reads: &[],
         folders: &[(GEMINI_FOLDER, "")],
-        files: &[],
-        made: &[],
-        variables: &[],
         settings: &[
             (GEMINI_FOLDER, "settings.json"),
             (GEMINI_FOLDER, ".env"),
@@ -81,6 +77,7 @@ pub(super) static GEMINI: Native = Native {
             (GEMINI_FOLDER, "extensions"),
             (GEMINI_FOLDER, "policies"),
         ],
+        ..State::NONE
     },
     interface: Some(Interface {
         args: |options| {
@@ -146,10 +143,7 @@ pub(super) static OPENCODE: Native = Native {
     state: State {
         reads: &[(OPENCODE_CONFIG, "")],
         folders: &[(OPENCODE_DATA, ""), (OPENCODE_STATE, ""), (OPENCODE_CACHE, "")],
-        files: &[],
-        made: &[],
-        variables: &[],
-        settings: &[],
+        ..State::NONE
     },
     interface: Some(Interface {
         args: |options| {
@@ -199,3 +193,11 @@ pub(super) static DROID: Native = Native::of_state(State::whole(
     &[(HOME, ".factory/settings.json"), (HOME, ".factory/mcp.json")],
 ));
 pub(super) static CLAUDE: Native = Native::of_state(claude::STATE);
+
+/// Its Codex puts commands into a sandbox of its own in every mode that asks (measured on 2.6.0).
+pub(super) static CODEX: Native = Native::of_state(State {
+    unfit: Some(
+        "its commands run in a sandbox of its own, which cannot start in another one; the agent `codex` works there",
+    ),
+    ..State::NONE
+});

@@ -21,9 +21,7 @@ pub(crate) const STATE: State = State {
     reads: &[(FOLDER, ""), (BESIDE, ".claude.json")],
     folders: &[(FOLDER, "projects"), (FOLDER, "sessions"), (FOLDER, "session-env"), (FOLDER, "shell-snapshots")],
     files: &[(FOLDER, ".credentials.json")],
-    made: &[],
-    variables: &[],
-    settings: &[],
+    ..State::NONE
 };
 
 /// The facts about Claude Code.

@@ -64,6 +64,7 @@ pub(crate) static NATIVE: Native = Native {
         variables: &[("CODEX_SQLITE_HOME", (FOLDER, "sqlite"))],
         // A later run follows a skill.
         settings: &[(FOLDER, "skills")],
+        ..State::NONE
     },
     interface: Some(Interface { args, has_modes: false, asking_env: |_| None, not_for_people: &[], env_remove: &[] }),
 };

@@ -36,7 +36,7 @@ const TEMPORARY: [&str; 3] = ["TMPDIR", "TMP", "TEMP"];
 /// The reason why a run cannot have its sandbox.
 #[derive(Debug)]
 pub enum SandboxFault {
-    /// The system cannot keep a sandbox. A clause gives the reason.
+    /// The system cannot keep a sandbox, or the agent cannot work in one. A clause gives the reason.
     System(String),
     /// The request cannot be kept anywhere.
     Request(Sentence),
@@ -55,6 +55,9 @@ type Variables<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 /// The domain of a run of this agent. `variables`: the agent's environment.
 pub(crate) fn domain(agent: &Agent, settings: &Settings, variables: Variables<'_>) -> Result<Domain, SandboxFault> {
+    if let Some(why) = agent.native().state.unfit {
+        return Err(SandboxFault::System(why.to_owned()));
+    }
     let kernel = kernel().map_err(SandboxFault::System)?;
     let home = home(variables);
     let sandbox = &settings.sandbox;
@@ -79,7 +82,7 @@ pub(crate) fn domain(agent: &Agent, settings: &Settings, variables: Variables<'_
             }
         }
     }
-    let State { reads, folders, files, made, variables: moved, settings: own } = &agent.native().state;
+    let State { reads, folders, files, made, variables: moved, settings: own, unfit: _ } = &agent.native().state;
     let place = |(folder, below): &StatePlace| Some(folder.path(variables)?.join(below));
     let places = |all: &[StatePlace]| all.iter().filter_map(place).collect::<Vec<_>>();
     let mut domain = Domain {

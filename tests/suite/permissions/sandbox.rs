@@ -196,6 +196,13 @@ fn a_sandbox_that_the_kernel_cannot_keep_is_refused() {
 }
 
 #[test]
+fn an_agent_whose_own_sandbox_cannot_start_in_ours_is_refused() {
+    let start = || case("true").program("codex-acp", "#!/bin/sh\necho x >started\n");
+    let payload = json!({"agent": "codex-acp", "sandbox": "workspace"});
+    refused(&run(start(), payload), &["`sandbox`", "the agent `codex` works there", "`on_unsupported`"]);
+}
+
+#[test]
 fn a_request_that_cannot_hold_is_refused() {
     if !is_kept("requests for a sandbox") {
         return;

@@ -1,5 +1,6 @@
 //! Codex through an adapter for ACP (2.6.0), which brings its own Codex.
 
+use crate::agent::acp::native;
 use crate::agent::acp::profile::{HiddenFailure, Profile, UNKNOWN};
 use crate::agent::built_in::{BuiltIn, Promise, Tested};
 use crate::agent::endpoint::CODEX;
@@ -18,5 +19,6 @@ pub(crate) static PROFILE: Profile = Profile {
     login: "log in with `codex`",
     asking_mode: Some("read-only"),
     hidden_failure: Some(HiddenFailure::Notice(&["exceeded retry limit", "experiencing high demand"])),
+    native: &native::CODEX,
     ..UNKNOWN
 };
