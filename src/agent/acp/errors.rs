@@ -13,7 +13,17 @@ const AUTH_REQUIRED: i64 = -32000;
 /// JSON-RPC's code for a request that was cancelled.
 const CANCELLED: i64 = -32800;
 
-/// The failure for a refused handshake, or for an unsupported version of the protocol.
+/// The failure for a refused handshake. Some agents start their own server only then.
+pub(super) fn handshake(profile: &Profile, error: &Error) -> Failure {
+    let failure = provider(profile, error).unwrap_or_else(|| {
+        let name = profile.name;
+        let message = format!("{name} refused to begin a dialogue over ACP: run it by hand to see why, or update it.");
+        Failure::new(Code::AgentProtocolError, message)
+    });
+    failure.saying(error.said())
+}
+
+/// The failure for an unsupported version of the protocol.
 pub(super) fn version(profile: &Profile) -> Failure {
     let message = format!("{} does not speak version 1 of ACP: update it.", profile.name);
     Failure::new(Code::AgentProtocolError, message)

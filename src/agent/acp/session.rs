@@ -169,10 +169,8 @@ impl Acp {
     pub(super) fn response(&mut self, result: Result<Option<Object<'_>>, Error>, out: &mut DriverOutput) {
         match (self.phase, result) {
             (Phase::Initializing, Ok(Some(result))) => self.initialized(&result, out),
-            (Phase::Initializing, result) => {
-                let said = result.err().and_then(|error| error.said());
-                self.fail(errors::version(self.profile).saying(said), out);
-            }
+            (Phase::Initializing, Ok(None)) => self.fail(errors::version(self.profile), out),
+            (Phase::Initializing, Err(error)) => self.fail(errors::handshake(self.profile, &error), out),
             (Phase::Opening, Ok(result)) => self.opened(result.as_ref(), out),
             (Phase::Opening, Err(error)) => {
                 let failure = match self.start.resume {

@@ -59,6 +59,18 @@ fn a_failure_of_the_provider_is_that_of_the_common_table() {
 }
 
 #[test]
+fn a_refused_handshake_has_the_agents_own_reason() {
+    let profile = find_profile(&Program::Command("new".into()), "new");
+    for (message, code) in [
+        ("The server has exited with code 1: Permission denied", Code::AgentProtocolError),
+        ("401 Unauthorized: invalid API key", Code::AuthRequired),
+    ] {
+        let failure = errors::handshake(profile, &Error { message: message.into(), ..Error::default() });
+        assert_eq!((failure.code, failure.agent_message), (code, Some(message.into())), "{message}");
+    }
+}
+
+#[test]
 fn a_refused_session_is_missing_or_busy() {
     let profile = find_profile(&Program::Command("new".into()), "new");
     for (message, detail, code) in [
