@@ -119,7 +119,6 @@ fn breach(breach: &RuleViolation) -> String {
     one_line(&format!("{place}: {}: {}", breach.rule, breach.text.shown())) + "\n"
 }
 
-/// An open finding of a review.
 fn finding(found: &ReviewFinding) -> String {
     let file = found.file.as_ref().map_or("-", Text::shown);
     let line = found.line.map(|line| format!(":{line}")).unwrap_or_default();

@@ -233,7 +233,7 @@ impl Page {
             (None, Some(found)) => self.fence = Some(found),
             (Some(_), _) => {}
             (None, None) if word.starts_with('|') && self.blanks == 0 => {
-                // What is not indented is no part of the list above it.
+                // A line without an indent ends the list above it.
                 self.listed = false;
                 return Row::Table;
             }

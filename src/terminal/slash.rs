@@ -31,9 +31,8 @@ pub struct ChatPlace {
     pub about: String,
     /// The last sessions in the directory, a line each.
     pub sessions: String,
-    /// The names of the agents.
     pub agents: Vec<String>,
-    /// The directory of the run.
+    /// The directory below which Tab completes paths.
     pub cwd: PathBuf,
     /// The files whose path below a directory begins with a text, those of a folder with a `/` at the end.
     pub files: Option<fn(&Path, &str) -> Vec<String>>,

@@ -56,7 +56,7 @@ fn the_run_waits_for_a_wake_up(agent: Agent) {
     assert_eq!(run.messages("text"), ["Later.", "I looked again."]);
 }
 
-/// What the agent watches for begins a turn, and a prompt of that time gets a turn of its own.
+/// An event that the agent watches for begins a turn, and a prompt sent meanwhile gets a turn of its own.
 fn a_turn_of_the_agents_own_takes_no_prompt(agent: Agent) {
     let lab = Lab::new(agent, "watch");
     let place = |name: &str| lab.case.work().join(name);

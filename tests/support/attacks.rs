@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What it tries, its shell commands, and whether it works with the modes workspace and read-only. `$OUT` is a folder
+/// The attempt, its shell commands, and whether it works with the modes workspace and read-only. `$OUT` is a folder
 /// outside, `$OUTSIDE` a process outside, and 9 an inherited descriptor of the file `$OUT/open`.
 type Attack = (&'static str, &'static str, [bool; 2]);
 

@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub(crate) struct Snapshots {
     git: Git,
-    /// The folder of their objects.
     store: PathBuf,
     /// The folder that no snapshot shows, relative to the root.
     hidden: PathBuf,

@@ -405,7 +405,7 @@ impl<'p> Loop<'p> {
             host.tell(at, PhaseState::Reviewing, None);
             let (verdict, changed) = host.review(at)?;
             if changed {
-                // What it changed belongs to the attempt.
+                // Its changes belong to the attempt.
                 self.passed.clear();
                 if let Some(fault) = self.judge(at, true, host)? {
                     return Ok(Some(fault));

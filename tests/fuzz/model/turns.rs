@@ -21,7 +21,7 @@ enum State {
     Over(Duration),
 }
 
-/// What began a turn.
+/// The origin of a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Cause {
     #[default]
@@ -33,7 +33,7 @@ enum Cause {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Turns {
     cause: Cause,
-    /// What begins the next turn, if the agent has its prompt and began a turn of its own before it.
+    /// The origin of the next turn, if the agent has its prompt and began a turn of its own before it.
     sent: Option<Cause>,
     /// Whether the agent has work in the background.
     pub(super) background: bool,
