@@ -158,7 +158,7 @@ pub(crate) trait PhaseHost {
     fn judged(&mut self, phase: usize) -> Result<(), Self::Stop>;
     /// Reports that a command failed, and passed when it ran once more.
     fn tell_flaky(&mut self, at: Attempt, command: &str);
-    /// Has a session review the phase. Also returns whether it changed files.
+    /// Has a session review the phase. Also returns whether it may have changed files.
     fn review(&mut self, at: Attempt) -> Result<(ReviewVerdict, bool), Self::Stop>;
     /// Reports findings that stay open.
     fn tell_open(&mut self, at: Attempt, findings: &[ReviewFinding]);

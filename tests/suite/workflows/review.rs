@@ -29,9 +29,14 @@ fn reviewer(results: &[String]) -> Script {
 
 /// A project with one phase, whose agent does this in the shell.
 fn project(work: &str, review: &Script) -> Case {
+    without_git(Script::new().sh(work).done("Done"), review).git()
+}
+
+/// The project of this agent, outside of git.
+fn without_git(agent: Script, review: &Script) -> Case {
     let text = plan(&[phase(1, &["test -s a"], "")]);
-    let case = Case::with(Script::new().sh(work).done("Done")).subcommand("implement");
-    let case = case.file(&format!("work/{PLAN}"), &text).file("work/.spektacular/specs/greeting.md", GOOD).git();
+    let case = Case::with(agent).subcommand("implement");
+    let case = case.file(&format!("work/{PLAN}"), &text).file("work/.spektacular/specs/greeting.md", GOOD);
     beside(case, &[("second", review)])
 }
 
@@ -135,6 +140,10 @@ fn a_reviewer_that_changes_the_work_is_found_out() {
     let outcome = run(project("echo x >a", &review), reviewed(json!({"attempts": 1})));
     outcome.failed("verification_failed");
     assert!(texts(&outcome, "unexpected_change")[0].contains("the review changed files"));
+    // Without git, nobody can tell, so the commands decide again.
+    let agent = Script::new().sh("echo x >a").tool("toolu_1", "Bash", &bash("echo x >a"), "(done)").done("Done");
+    let outcome = run(without_git(agent, &review), reviewed(json!({"attempts": 1})));
+    outcome.failed("verification_failed");
 }
 
 #[test]

@@ -27,7 +27,7 @@ impl PhaseIo<'_, '_, '_> {
         }
     }
 
-    /// Has another session review the phase. Also returns whether it changed files.
+    /// Has another session review the phase. Also returns whether it may have changed files.
     pub(super) fn review_phase(&mut self, index: usize) -> Result<(ReviewVerdict, bool), Stop> {
         let (phase, project) = (self.phase(index), self.ready.project.clone());
         let subject = format!("Phase {}: {}\n\n{}", phase.number, phase.title, phase.text.trim());
@@ -46,13 +46,17 @@ impl PhaseIo<'_, '_, '_> {
         }
         self.restore()?;
         let reported = self.outer.seen().files.iter().any(|file| !super::is_own(file.path.shown()));
-        let changed = reported || self.changed_since(tree)?.unwrap_or_default();
-        if changed {
+        let changed = if reported { Some(true) } else { self.changed_since(tree)? };
+        if changed == Some(true) {
             let text = format!("{}: the review changed files, so the commands run again", phase.id());
             self.outer.warn(Warning::UnexpectedChange, text);
+        }
+        // What git cannot tell counts as a change: nothing that has not been verified passes.
+        let may_differ = changed != Some(false);
+        if may_differ {
             self.stamps = None;
         }
-        Ok((verdict, changed))
+        Ok((verdict, may_differ))
     }
 
     /// The changes of the phase so far, for the prompt of its review.
