@@ -26,7 +26,7 @@
 //! | [`io`] | stdin, the two output doors, terminal modes, signals, the backstop of every end |
 //! | [`process`] | the agent's process and its tree, the guard, git, queries to programs, the hand-over of the terminal |
 //! | [`workflow`] | `spec`, `plan` and `implement`: blocking code that gives its run one part after another (`workflow_run`); the two formats and their checks, prompts, drafts, verification |
-//! | [`run`] | one run: a pure state machine. `run::active_run` passes each event to its subject: `open_questions` (also policies, and permissions that nobody answers), `deadlines`, `turns`, `budget`, and others. `part` begins and ends the parts of a workflow's run, `step` those without the agent. A cancel or a signal goes from `orchestrator` to `stop`, which takes the steps of the `stop_ladder`; `outcome` ends turns and the run |
+//! | [`run`] | one run: a pure state machine. `run::active_run` passes each event to its subject: `open_questions` (also policies, and permissions that nobody answers), `turns`, `budget`, and others. `part` begins and ends the parts of a workflow's run, `step` those without the agent. A cancel or a signal goes from `orchestrator` to `stop`, which takes the steps of the `stop_ladder`; `outcome` ends turns and the run |
 //! | [`agent`] | the [`agent::Driver`] trait, the dialects (any command too), the demo agent and its scenarios, the registry of agents, `agent::native` for each agent outside its dialect; `agent::limit`: who keeps each limit of a run, which a driver's `features` says |
 //! | [`protocol`] | messages in, frames out (`outbound`), the kinds of run.progress (`kinds`); the fields of run.start, one row each; sizes (`limits`), words, failure codes, errors and warnings in the words of both readers (`sentence`), questions and the check of answers; [`protocol::publish`] describes them to other languages |
 //! | [`redact`] | the search for secrets, also across the pieces of a message |
@@ -56,7 +56,7 @@
 //! - One thread owns all state. The others move bytes, and that of stdin parses its messages, so that no signal waits for
 //!   a long one. There is no Mutex and no callback.
 //! - `run` and the drivers have no clock, no I/O and no randomness, so a recording replays to the same bytes. One
-//!   exception: `run::inside` and the [`protocol::question::Judge`] of spec and plan resolve symbolic links on disk when
+//!   exception: `run::asked_question` and the [`protocol::question::Judge`] of spec and plan resolve symbolic links on disk when
 //!   they judge a path, because a link that the agent made a moment ago must not lead a permission out of the project.
 //! - The conductor has no thread and no channel, so recordings play in tests through the code that real runs use.
 //! - From the first signal, cancel or deadline on, the process ends within 4 s, whatever a thread, a channel or a file of

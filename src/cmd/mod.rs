@@ -11,7 +11,6 @@ mod complete;
 mod config;
 mod demo;
 mod diff;
-mod dry_run;
 mod export;
 mod format_check;
 mod init;

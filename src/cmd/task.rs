@@ -1,9 +1,9 @@
 //! Runs a task: `adhoc` directly on the engine, the other commands through a workflow.
 
-use super::dry_run as dry;
 use super::format_check;
 use super::reported::{ReportFile, Reported};
 use super::texts::Prompt;
+use crate::clean::{shell_word, whole};
 use crate::cli::{Adhoc, Output};
 use crate::config::Places;
 use crate::engine::dry_run::{self, Plan};
@@ -289,26 +289,46 @@ impl DryWorkflow {
 impl DryRun {
     /// Prints the result; returns the exit code.
     pub(super) fn show(&self, output: Output) -> u8 {
-        let Some(DryWorkflow { kind, target, prompt, phases, lines }) = &self.workflow else {
-            return dry::show(&self.agent, output);
-        };
-        let text = match output {
-            Output::Json => to_line(&json!({
+        let text = match (&self.workflow, output) {
+            (None, Output::Json) => to_line(&json!(self.agent)),
+            (None, Output::Cli) => for_people(&self.agent),
+            (Some(DryWorkflow { kind, target, prompt, phases, lines: _ }), Output::Json) => to_line(&json!({
                 "workflow": kind.word(),
                 "target": target,
                 "agent": self.agent,
                 "prompt": prompt,
                 "phases": phases,
             })),
-            Output::Cli => {
-                let (prompt, lines) = (crate::clean::whole(prompt), crate::clean::whole(lines));
-                format!(
-                    "workflow     {}\ntarget       {target}\n{}\n{lines}\n{prompt}",
-                    kind.word(),
-                    dry::for_people(&self.agent)
-                )
+            (Some(DryWorkflow { kind, target, prompt, phases: _, lines }), Output::Cli) => {
+                let (kind, agent, prompt, lines) = (kind.word(), for_people(&self.agent), whole(prompt), whole(lines));
+                let text = format!("workflow     {kind}\ntarget       {target}\n{agent}\n{lines}\n{prompt}");
+                text.trim_end().to_owned()
             }
         };
-        if print(&format!("{}\n", text.trim_end())) { 0 } else { EXIT_UNDELIVERED }
+        if print(&format!("{text}\n")) { 0 } else { EXIT_UNDELIVERED }
     }
+}
+
+/// The plan as text, without a line end.
+fn for_people(plan: &Plan) -> String {
+    let path = plan.path.as_deref().unwrap_or("not found");
+    let words: Vec<String> = plan.command.iter().map(|word| shell_word(word)).collect();
+    let mut lines = vec![
+        format!("agent        {} ({})", plan.agent, plan.driver),
+        format!("program      {path}"),
+        format!("command      {}", words.join(" ")),
+        format!("directory    {}", plan.cwd),
+        format!("environment  {}", in_words(&plan.env_set, &plan.env_removed)),
+    ];
+    lines.extend(plan.images.iter().map(|path| format!("image        {path}")));
+    lines.extend(plan.warnings.iter().map(|warning| format!("warning      {}", warning.for_person().shown())));
+    let lines: Vec<_> = lines.iter().map(|line| whole(line)).collect();
+    lines.join("\n")
+}
+
+fn in_words(set: &[String], removed: &[String]) -> String {
+    let parts = [("sets", set), ("removes", removed)];
+    let parts = parts.iter().filter(|(_, names)| !names.is_empty());
+    let parts: Vec<String> = parts.map(|(verb, names)| format!("{verb} {}", names.join(" "))).collect();
+    if parts.is_empty() { "unchanged".into() } else { parts.join("; ") }
 }

@@ -24,7 +24,6 @@ pub(crate) mod own_run;
 pub(crate) mod program;
 pub(crate) mod query;
 pub(crate) mod readers;
-mod reaper;
 pub(crate) mod sandbox;
 pub(crate) mod scratch;
 pub(crate) mod session_files;

@@ -1,13 +1,13 @@
 //! One question: as the agent asks it, as frames show it, and its resolution.
 
 use super::frame_texts::FrameTexts;
-use super::inside::reads_inside;
 use crate::agent::Reply;
 use crate::json::encoded_bytes;
+use crate::paths::real;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::QuestionId;
 use crate::protocol::limits::REMEMBERED;
-use crate::protocol::question::{ALLOW_ONCE, Answer, Ask, Choice, Choices, Decision, Kind, Subject};
+use crate::protocol::question::{ALLOW_ONCE, Answer, Ask, Choice, Choices, Decision, Kind, Place, Subject};
 use crate::protocol::request::Settings;
 use crate::protocol::scope::Scope;
 use crate::protocol::sentence::Sentence;
@@ -17,6 +17,7 @@ use crate::protocol::words::{Category, LimitField, OnQuestionTimeout, Policy, Pu
 use crate::redact::Redactor;
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::Path;
 
 /// The room in a frame for everything but the action, in bytes: the envelope, the options and a cut title.
 const ROOM: usize = 4 << 10;
@@ -360,12 +361,30 @@ impl AlwaysAllowed {
     }
 }
 
+/// Whether an action reads or searches only in the working directory and the further directories.
+pub(super) fn reads_inside(subject: &Subject, settings: &Settings) -> bool {
+    let reads = matches!(subject.category, Category::Read | Category::Search);
+    if !reads || subject.locations.is_empty() {
+        return false;
+    }
+    let own = std::iter::once(settings.cwd.as_path()).chain(settings.add_dirs.iter().map(Path::new));
+    let own: Vec<_> = own.filter_map(|dir| real(&settings.cwd, dir)).collect();
+    let inside = |place: &Place| {
+        let path = real(&settings.cwd, Path::new(place.path.unredacted()));
+        path.is_some_and(|path| own.iter().any(|dir| path.starts_with(dir)))
+    };
+    subject.locations.iter().all(inside)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::AlwaysAllowed;
+    use super::{AlwaysAllowed, reads_inside};
     use crate::protocol::limits::REMEMBERED;
+    use crate::protocol::question::{Place, Subject};
+    use crate::protocol::request::Options;
     use crate::protocol::scope::Scope;
     use crate::protocol::words::Category;
+    use std::os::unix::fs::symlink;
 
     #[test]
     fn the_number_of_remembered_scopes_is_limited() {
@@ -375,5 +394,31 @@ mod tests {
         assert!(granted.covers(command(REMEMBERED - 1).as_ref()));
         assert!(!granted.covers(command(REMEMBERED).as_ref()));
         assert!(!granted.covers(None));
+    }
+
+    #[test]
+    fn a_read_through_a_link_is_outside() {
+        let folder = tempfile::tempdir().unwrap();
+        let cwd = folder.path().join("project");
+        std::fs::create_dir_all(cwd.join("src")).unwrap();
+        std::fs::create_dir(folder.path().join("more")).unwrap();
+        symlink(folder.path(), cwd.join("out")).unwrap();
+        let mut settings = Options::default().resolve("x".into(), "x".into(), cwd);
+        settings.add_dirs = vec!["../more".into()];
+        let more = folder.path().join("more/a").to_string_lossy().into_owned();
+        for (category, paths, wanted) in [
+            (Category::Read, &["src/a", "b"][..], true),
+            (Category::Search, &["."], true),
+            (Category::Read, &[&more], true),
+            (Category::Read, &["src/../../x"], false),
+            (Category::Read, &["out/x"], false),
+            (Category::Read, &["a", "/etc/hostname"], false),
+            (Category::Search, &[], false),
+            (Category::Edit, &["a"], false),
+        ] {
+            let locations = paths.iter().map(|path| Place { path: (*path).into(), line: None }).collect();
+            let subject = Subject::new(category, "t", locations, "");
+            assert_eq!(reads_inside(&subject, &settings), wanted, "{category:?} {paths:?}");
+        }
     }
 }

@@ -5,7 +5,6 @@
 
 pub(crate) mod secrets;
 pub(crate) mod trusted;
-mod worktree;
 
 use crate::agent::native::{OF_AGENTS, State, StatePlace};
 use crate::agent::registry::Agent;
@@ -24,7 +23,7 @@ use std::fs::{self, DirBuilder};
 use std::io::Read;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use worktree::WorktreePart;
+use trusted::WorktreePart;
 
 /// Variables that lead to services outside the sandbox, which would act for the agent.
 const SERVICES: &[&str] =

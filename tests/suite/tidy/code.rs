@@ -81,7 +81,7 @@ fn callers(method: &str) -> Vec<String> {
 #[test]
 fn only_readers_of_redacted_bodies_see_what_a_body_shows() {
     let readers = [
-        "src/cmd/dry_run.rs",
+        "src/cmd/task.rs",
         "src/cmd/protocol_check/noting.rs",
         "src/cmd/reported.rs",
         "src/engine/answers.rs",
@@ -131,13 +131,14 @@ fn few_files_open_a_text_with_its_secrets() {
         "src/recording.rs",
         // A further prompt goes to the agent.
         "src/run/agent_side.rs",
+        // A path is found in the directories of the run.
+        "src/run/asked_question.rs",
         // The marker of a blocked agent is cut from it.
         "src/run/blocked.rs",
         // A long text is cut into parts before it is redacted.
         "src/run/event.rs",
         // A path is found in the working directory.
         "src/run/frame_texts.rs",
-        "src/run/inside.rs",
         // A fingerprint of the text.
         "src/run/messages.rs",
         // An answer other than an option is a secret.
