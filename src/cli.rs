@@ -38,14 +38,19 @@ pub enum Help {
     Overview,
     /// One line per flag of a command.
     Short(&'static Command),
-    /// Everything about a command, without its page of the reference.
+    /// The page about a command.
     Long(&'static Command),
+    /// All about each flag of a command.
+    Flags(&'static Command),
+    /// All about one flag.
+    Flag(&'static Flag),
     /// The command's page of the reference.
     Page(&'static Command),
 }
 
-/// The word after a command's name that asks for its page.
+/// The words after a command's name that ask for its page of the reference, and for all about its flags.
 const PAGE: &str = "reference";
+const FLAGS: &str = "flags";
 
 type Commands = &'static [Command];
 
@@ -157,12 +162,21 @@ pub fn explained(commands: Commands, words: &[OsString]) -> Result<Help, Wrong> 
     match words {
         [] => Ok(Help::Overview),
         [name] => find(commands, name).map(Help::Long),
-        [name, word] => {
+        [name, rest @ ..] => {
             let command = find(commands, name)?;
-            let page = (word == PAGE && !command.page.is_empty()).then_some(Help::Page(command));
-            command.under(word).map(Help::Long).or(page).ok_or_else(too_many)
+            let (command, word) = match (rest.first().and_then(|word| command.under(word)), rest) {
+                (Some(below), [_]) => return Ok(Help::Long(below)),
+                (Some(below), [_, word]) => (below, word),
+                (None, [word]) => (command, word),
+                (Some(_) | None, _) => return Err(too_many()),
+            };
+            let name = word.to_string_lossy();
+            match &*name {
+                PAGE if !command.page.is_empty() => Ok(Help::Page(command)),
+                FLAGS if !command.flags.is_empty() => Ok(Help::Flags(command)),
+                name => command.flags.iter().find(|flag| flag.is_named(name)).map(Help::Flag).ok_or_else(too_many),
+            }
         }
-        _ => Err(too_many()),
     }
 }
 

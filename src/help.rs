@@ -4,4 +4,5 @@ pub mod complete;
 pub(crate) mod man;
 mod page;
 
+pub(crate) use page::between_words;
 pub use page::overview;

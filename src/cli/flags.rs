@@ -80,7 +80,7 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
         },
     )
     .short('f'),
-    field("images", "FILE", "an image that belongs to the task: PNG, JPEG, GIF or WebP").more(IMAGE_HELP),
+    field("images", "FILE", "an image of the task: PNG, JPEG, GIF or WebP").more(IMAGE_HELP),
     field("cwd", "DIR", "the agent's working directory").short('C'),
     own("worktree", "NAME", FlagForm::Attached, "run in a new git worktree", |to: &mut Adhoc, flag, value| {
         to.worktree = Some(WorktreeName::read(flag, value)?);
@@ -89,7 +89,7 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
     .more(WORKTREE_HELP),
     field("add_dirs", "DIR", "another directory that the agent may use"),
     field("session_id", "ID", "resume this session of the agent, by its id or name").also_named(&["resume"]),
-    switch("fork", "true", "begin a new session from the resumed one, which stays as it is"),
+    switch("fork", "true", "go on in a copy of the session, which stays as it is"),
     own_switch("continue", "resume the agent's last session in this directory", |to: &mut Adhoc| to.go_on = true)
         .short('c')
         .more(CONTINUE_HELP),
@@ -107,7 +107,7 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
         .more("With --output cli, you type them at a terminal: see spektacular help chat. With --output json, run.input with\n`prompt` is a further turn, and the end of stdin, or `end`, ends the conversation."),
     field("agent", "AGENT", "the agent to run").short('a').begins("The agent"),
     field("model", "NAME", "the model, by the agent's name for it").short('m'),
-    field("effort", "LEVEL", "the reasoning effort, by the agent's name for it"),
+    field("effort", "LEVEL", "the reasoning effort, by the agent's name"),
     field("mode", "NAME", "the agent's own mode, such as plan")
         .more("OpenCode and Claude Code call a mode an agent: plan, or one that you defined."),
     field("system_prompt", "TEXT", "a system prompt for the agent"),
@@ -115,8 +115,8 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
         to.system_prompt_file = Some(value.into());
         Ok(())
     }),
-    field("system_prompt_mode", "MODE", "append it to the agent's own system prompt, or replace that"),
-    field("allowed_tools", "NAME", "a tool that the agent may use, by the agent's name for it"),
+    field("system_prompt_mode", "MODE", "append it to the agent's own, or replace that"),
+    field("allowed_tools", "NAME", "a tool that the agent may use, by its own name"),
     field("disallowed_tools", "NAME", "a tool that the agent may not use"),
     field("mcp_servers", "JSON", "MCP servers for the agent to start").more(SERVERS_HELP),
     field("env", "NAME=VALUE", "an environment variable for the agent"),
@@ -125,16 +125,16 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
     field("agent_args", "ARG", "an argument for the agent's own command line"),
     switch("raw_prompt", "true", "let the agent interpret commands in the prompt")
         .more("Without it, a prompt that begins with / or contains @path is passed as plain text."),
-    field("permissions", "POLICY", "ask, allow, deny, read-only, or read=allow,edit=ask,*=deny")
+    field("permissions", "POLICY", "ask, allow, deny, read-only, or by category")
         .more(POLICY_HELP)
         .begins("Permissions and answers"),
     switch("permissions", "\"allow\"", "the same as --permissions allow").named("yes").short('y'),
-    field("sandbox", "MODE", "off, read-only or workspace: what the kernel lets the agent do").more(SANDBOX_HELP),
+    field("sandbox", "MODE", "off, read-only or workspace: kept by the kernel").more(SANDBOX_HELP),
     own(
         "sandbox-write",
         "PATH",
         FlagForm::Text,
-        "another path that a sandboxed agent may change",
+        "another path for a sandboxed agent to change",
         |to: &mut Adhoc, flag, value| {
             to.sandbox_write.push(text(flag, value)?);
             Ok(())
@@ -144,7 +144,7 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
         "sandbox-read",
         "PATH",
         FlagForm::Text,
-        "another path that a sandboxed agent may read",
+        "another path for a sandboxed agent to read",
         |to: &mut Adhoc, flag, value| {
             to.sandbox_read.push(text(flag, value)?);
             Ok(())
@@ -163,8 +163,8 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
     switch("interactive", "false", "ask nothing: policies and defaults answer"),
     field("question_timeout_s", "SECONDS", "limit for answering a question").also(", but no limit with --output cli"),
     field("on_question_timeout", "ACTION", "what to do when a question times out"),
-    field("question_markers", "BOOL", "ask the questions that the agent writes as markers"),
-    switch("fail_on_denied", "true", "fail if a permission was denied because nobody answered")
+    field("question_markers", "BOOL", "ask the questions that the agent's text marks"),
+    switch("fail_on_denied", "true", "fail if nobody answered a permission request")
         .more("The run fails with `denied`, exit code 6. Denials by --permissions or by an answer do not count."),
     field("timeout_s", "SECONDS", "limit for the whole run").begins("Limits"),
     field("turn_timeout_s", "SECONDS", "limit for a turn of a conversation"),

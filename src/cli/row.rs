@@ -60,7 +60,7 @@ pub struct Flag {
 pub const HELP: Flag = Flag {
     short: Some('h'),
     group: Some("Help"),
-    ..Flag::new("help", "", FlagForm::Switch("true"), "show help (-h: brief, --help: full)")
+    ..Flag::new("help", "", FlagForm::Switch("true"), "show help (-h: brief, --help: with examples)")
 };
 
 impl Flag {

@@ -15,6 +15,7 @@ use crate::cli::row::{GivenFlag, Row, flags, json, output, own_switch, store};
 use crate::cli::{Color, Output, Wrong};
 use crate::config::Layers;
 use crate::engine::redactor_here;
+use crate::help::between_words;
 use crate::io::output::print;
 use crate::io::tty::columns;
 use crate::json::to_line;
@@ -37,6 +38,7 @@ pub(super) const COMMAND: Command = Command {
         &CommandText {
             about: "list the agents, check which are available here, or verify what one keeps",
             more: "\
+`list --output json` adds each agent's driver and command.
 A check calls no model and downloads nothing. `check NAME` exits with 4 if the agent is not available.
 `verify NAME` runs the installed agent against a model inside spektacular, with an invented key, in temporary directories. It needs no account and no network.
 It exits with 1 if the agent breaks a promise, with 2 if it cannot be verified offline, and with 4 if it is not available.",
@@ -123,8 +125,13 @@ fn done(typed: &AgentsArgs) -> Result<u8, Failure> {
 fn list(layers: &Layers, output: Output) -> String {
     match output {
         Output::Json => object(&json!({"agents": layers.agents.iter().map(entry).collect::<Vec<_>>()})),
-        Output::Cli => table(layers.agents.iter().map(row).collect()),
+        Output::Cli => table(&layers.agents.iter().collect::<Vec<_>>(), live_columns()),
     }
+}
+
+/// The columns of the terminal. A pipe has lines of any length.
+pub(super) fn live_columns() -> usize {
+    if std::io::stdout().is_terminal() { columns() } else { usize::MAX }
 }
 
 /// The columns before the text of an indented line.
@@ -151,8 +158,8 @@ fn check(agents: &[&Agent], layers: &Layers, typed: &AgentsArgs) -> (String, boo
         parts.push(sandbox_line());
         parts.extend(SHORTFALL.map(|line| format!("{line}\n")));
     }
-    let live = std::io::stdout().is_terminal();
-    (between_words(&parts.join("\n"), if live { columns() } else { usize::MAX }), available)
+    let indent = |line: &str| if line.starts_with(' ') { LABEL } else { 0 };
+    (between_words(&parts.join("\n"), live_columns(), indent), available)
 }
 
 /// The parts of a sandbox that this system keeps, and the changes for the others.
@@ -201,28 +208,6 @@ fn sandbox_line() -> String {
     }
 }
 
-/// The lines, broken between words. A further line of an indented one stands below its text.
-fn between_words(lines: &str, width: usize) -> String {
-    let mut out = String::with_capacity(lines.len());
-    for line in lines.lines() {
-        let indent = if line.starts_with(' ') { LABEL } else { 0 };
-        let mut column = 0;
-        for word in line.split_inclusive(' ') {
-            let length = word.trim_end().chars().filter(|c| !c.is_control()).count();
-            if column > indent && column.saturating_add(length) > width {
-                out.truncate(out.trim_end_matches(' ').len());
-                out.push('\n');
-                out.extend(std::iter::repeat_n(' ', indent));
-                column = indent;
-            }
-            out.push_str(word);
-            column += word.chars().count();
-        }
-        out.push('\n');
-    }
-    out
-}
-
 fn object(value: &Value) -> String {
     to_line(value) + "\n"
 }
@@ -267,18 +252,15 @@ fn tested(agent: &Agent) -> String {
     format!("tested {}{lacks}", tested.version)
 }
 
-fn row(agent: &Agent) -> [String; 5] {
-    let names = std::iter::once(&agent.name).chain(&agent.aliases).cloned().collect::<Vec<_>>().join(", ");
-    let command = one_line(&command(agent).join(" "));
-    [names, one_line(&agent.display_name), agent.dialect.name().into(), command, tested(agent)]
-}
-
-/// Formats rows as a table whose columns are as wide as their longest cell.
-fn table(rows: Vec<[String; 5]>) -> String {
-    let width = |at: usize| rows.iter().map(|row: &[String; 5]| row[at].chars().count()).max().unwrap_or(0);
-    let (first, second, third, fourth) = (width(0), width(1), width(2), width(3));
-    let line = |[a, b, c, d, e]: &[String; 5]| format!("{a:first$}  {b:second$}  {c:third$}  {d:fourth$}  {e}\n");
-    rows.iter().map(line).collect()
+/// The agents, one per line. `width`: of the terminal, in columns.
+fn table(agents: &[&Agent], width: usize) -> String {
+    let first = agents.iter().map(|agent| agent.name.chars().count()).max().unwrap_or_default() + 2;
+    let line = |agent: &&Agent| {
+        let also =
+            if agent.aliases.is_empty() { String::new() } else { format!("; also {}", agent.aliases.join(", ")) };
+        format!("{:first$}{}, {}{also}\n", agent.name, one_line(&agent.display_name), tested(agent))
+    };
+    between_words(&agents.iter().map(line).collect::<String>(), width, |_| first)
 }
 
 fn checked(agent: &Agent, check: &Check) -> Value {
@@ -349,17 +331,4 @@ fn for_people(agent: &Agent, check: &Check, look: &Look) -> String {
     };
     let lines: String = lines.iter().map(line).collect();
     format!("{} ({})\n{lines}", agent.name, one_line(&agent.display_name))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::between_words;
-
-    #[test]
-    fn lines_break_between_words_and_go_on_below_their_text() {
-        let lines = "  questions  confirm, select, text\nNot available: amp, auggie.\n\n/a/long/path/without/a/blank\n";
-        let broken = "  questions  confirm,\n             select,\n             text\nNot available: amp,\nauggie.\n\n/a/long/path/without/a/blank\n";
-        assert_eq!(between_words(lines, 22), broken);
-        assert_eq!(between_words(lines, usize::MAX), lines);
-    }
 }

@@ -39,7 +39,7 @@ get and unset exit with 1 if the key is not set. list masks secrets; get does no
                     "choose a model of Claude Code for every project",
                 ),
                 (
-                    "spektacular config set --global agents.mine '{\"driver\":\"acp\",\"command\":\"my-agent\"}'",
+                    "spektacular config set --global agents.foo '{\"driver\":\"acp\",\"command\":\"foo\"}'",
                     "add your own agent",
                 ),
             ],

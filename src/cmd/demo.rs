@@ -1,5 +1,6 @@
 //! `demo`: lists and shows the scenarios of the demo agent, and is the process that plays them.
 
+use super::agents::live_columns;
 use super::texts::unread;
 use super::{complain, finish};
 use crate::agent::demo::catalog::NAMES;
@@ -12,6 +13,7 @@ use crate::cli::action::{ActionRow, Offers, Word, act, actions, bare, maybe, one
 use crate::cli::command::{Command, CommandText, Runnable, Words};
 use crate::cli::row::{GivenFlag, Row, flags, json, output, store};
 use crate::cli::{Output, Wrong};
+use crate::help::between_words;
 use crate::io::files::{OpenFolder, read_text};
 use crate::io::output::{deliver, diagnose, print};
 use crate::io::spawn_thread;
@@ -104,7 +106,8 @@ fn list(output: Output) -> String {
         }
         Output::Cli => {
             let width = all.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
-            all.iter().map(|(name, about)| format!("{name:width$}  {about}\n")).collect()
+            let lines: String = all.iter().map(|(name, about)| format!("{name:width$}  {about}\n")).collect();
+            between_words(&lines, live_columns(), |_| width + 2)
         }
     }
 }

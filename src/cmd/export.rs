@@ -37,10 +37,7 @@ The session is printed exactly as the agent stores it. Nothing is redacted.
 It may have at most 1 GiB. An agent that prints it itself has 60 s.
 Without SESSION, it is the last session that spektacular ran in this directory, of any agent unless --agent names one.
 With --output json, it is the string export_data in an object {success, agent, session_id, export_data}.",
-            examples: &[(
-                "spektacular export --agent codex 01a200fd-0dba-7351-aa73-9dae1b4ca807 --out session.jsonl",
-                "save a session to a file",
-            )],
+            examples: &[("spektacular export --agent codex --out session.jsonl", "save the last session of Codex")],
         },
         |given, words| Ok(Runnable::new(read(given, words)?, |args| run(&args))),
     )

@@ -48,13 +48,18 @@ pub(super) const MAN: Command = Command {
 };
 
 pub(super) const HELP: Command = Command {
-    words: Words::Free("[COMMAND]", Offers::Commands),
+    words: Words::Free("[COMMAND [flags | FLAG | reference]]", Offers::Commands),
     ..Command::named(
         "help",
         &CommandText {
             about: "explain a command, with examples",
             more: "",
-            examples: &[("spektacular help adhoc", "all flags of adhoc, with their defaults")],
+            examples: &[
+                ("spektacular help adhoc", "the page about adhoc"),
+                ("spektacular help adhoc permissions", "the flag --permissions of adhoc"),
+                ("spektacular help adhoc flags", "all flags of adhoc, with their defaults"),
+                ("spektacular help spec reference", "the reference of spec, plan and implement"),
+            ],
         },
         |_, words| Ok(Runnable::new(explained(COMMANDS, &words)?, help)),
     )
@@ -71,6 +76,8 @@ pub(super) fn help(shown: Help) -> u8 {
         Help::Overview => overview(COMMANDS),
         Help::Short(command) => command.short_help(),
         Help::Long(command) => command.help(),
+        Help::Flags(command) => command.flag_help().trim_start().to_owned(),
+        Help::Flag(flag) => flag.described(),
         Help::Page(command) => command.page.to_owned(),
     })
 }

@@ -22,32 +22,25 @@ pub(super) const ADHOC: Command = Command {
         &CommandText {
             about: "run one task through a coding agent",
             more: "\
-The prompt is the words on the command line, or comes from --prompt or --prompt-file.
+The prompt is the words, or comes from --prompt or --prompt-file.
 A pipe or a file on stdin is appended to the prompt, fenced as input.
 A - among the words puts the input there instead; a - alone makes it the whole prompt.
-A pipe must send something within --input-timeout and end within 10 min. With a -, there is no limit.
+Without a -, a pipe must begin within --input-timeout and end within 10 min.
 If stdin is not input for the run, as in a loop that reads stdin, add </dev/null.
 The agent's text goes to stdout, everything else to stderr.
 On a terminal, adhoc asks you the agent's questions. In the background, its questions wait until fg brings it back.
-With --output json, adhoc speaks the protocol that `spektacular protocol` explains.
+With --output json, adhoc speaks a protocol: see `spektacular protocol`.
 Without a prompt, it then waits for a run.start on stdin. With one, it reads stdin only with --input jsonl.
 Flags override the configuration, and a run.start overrides both. `spektacular config` stores lasting defaults.",
             examples: &[
                 ("spektacular adhoc \"fix the failing test\"", "run the task, and ask before anything is changed"),
                 ("git diff | spektacular adhoc \"review this\"", "append piped input to the prompt"),
-                (
-                    "spektacular adhoc \"Explain this error:\" - \"in one line\" <error.log",
-                    "put the input inside the prompt",
-                ),
                 ("spektacular adhoc --agent demo \"say hello\"", "try it without an agent, a key or a network"),
                 (
                     "spektacular adhoc --permissions 'read=allow,edit=allow,*=ask' \"tidy up\"",
                     "allow reading and editing, and ask about everything else",
                 ),
-                (
-                    "spektacular adhoc --answer Database=SQLite --answer permission=allow_once \"set it up\"",
-                    "answer questions in advance",
-                ),
+                ("spektacular adhoc --answer Database=SQLite \"set it up\"", "answer a question in advance"),
                 ("spektacular adhoc --continue \"now write a test for it\"", "continue the last session"),
                 ("some-orchestrator | spektacular adhoc --output json", "drive a run from a program"),
             ],

@@ -33,7 +33,9 @@ fn the_list_has_every_built_in_agent() {
     assert_eq!(of(&list, "goose")["tested"], json!(null));
     let text = plain.run(&["agents", "list"]);
     assert_eq!(text.code, Some(0));
-    for name in ["claude, claude-code", "codex", "demo", "gemini --acp", "opencode acp", "  untested\n"] {
+    for name in
+        ["Claude Code, tested 2", "; also claude-code\n", "codex", "demo", "gemini  ", "OpenCode, ", ", untested\n"]
+    {
         assert!(text.out.contains(name), "{name} is not in {}", text.out);
     }
 }

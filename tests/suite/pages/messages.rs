@@ -242,7 +242,7 @@ fn messages_avoid_worn_phrases() {
 #[test]
 fn messages_have_single_spaces_between_words() {
     // Scripts for shells, and lines with columns.
-    let columns = ["\n  -h, --help", "{b:second$}", "phase        {}", "workflow     {kind}", "program      {path}"];
+    let columns = ["\n  -h, --help", "phase        {}", "workflow     {kind}", "program      {path}"];
     let columns: Vec<&str> = columns
         .into_iter()
         .chain(["warning      {text}", "image        {path}", "{id}  {agent}  {}", "{name:width$}  {about}"])
