@@ -397,6 +397,12 @@ impl Config {
         self.find("debug.log_dir").and_then(|value| string(&value.raw)).map(|dir| self.folder.join(dir))
     }
 
+    /// The texts of a list. Empty: it is not set.
+    pub fn texts(&self, name: &str) -> Vec<String> {
+        // The value was checked when it was read.
+        self.find(name).and_then(|value| serde_json::from_str(value.raw.get()).ok()).unwrap_or_default()
+    }
+
     /// The agents, and one sentence about each unusable one.
     pub fn agents(&self) -> (Agents, Vec<String>) {
         let mut entries: BTreeMap<String, Entry> = BTreeMap::new();

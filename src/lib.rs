@@ -18,7 +18,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`cli`], [`help`] | argv → a command: the parser, and the flags that several commands share; help, completions and the manual page from the rows |
-//! | [`cmd`] | the commands, a file each with its row, texts, flags, reader and main function, listed in `cmd::COMMANDS`: `adhoc`, `chat`, `acp`, `init`, `spec`, `plan`, `implement`, `status`, `prompts`, `agents`, `ask-server`, `config`, `sessions`, `export`, `open`, `integrate`, `protocol`, `demo`, `replay`, `report`, `completions`, `man`; `cmd::protocol_check` judges clients. `adhoc` exits with the code of `run::Run`, and at a terminal after a signal with 128 and its number |
+//! | [`cmd`] | the commands, a file each with its row, texts, flags, reader and main function, listed in `cmd::COMMANDS`: `adhoc`, `chat`, `acp`, `init`, `spec`, `plan`, `implement`, `status`, `prompts`, `agents`, `ask-server`, `config`, `sessions`, `worktrees`, `export`, `open`, `integrate`, `protocol`, `demo`, `replay`, `report`, `completions`, `man`; `cmd::protocol_check` judges clients. `adhoc` exits with the code of `run::Run`, and at a terminal after a signal with 128 and its number |
 //! | [`config`] | the layers of the configuration, its keys, its files, and which of them are trusted |
 //! | [`engine`] | the one run of a process: its loop, its conductor, the peers' trait, preparation, dry run |
 //! | `acp` | sessions for a client of the Agent Client Protocol; each has a run in a child of this program |

@@ -4,7 +4,7 @@
 
 use crate::clean::one_line;
 use crate::config::Layers;
-use crate::io::files::{OpenFolder, state_folder};
+use crate::io::files::{OpenFolder, main_of, state_folder, worktrees_folder};
 use crate::protocol::ids::{SessionId, SessionName};
 use crate::protocol::limits;
 use crate::protocol::request::Options;
@@ -86,9 +86,6 @@ impl Stored {
         &*self.id == typed || self.name.as_deref() == Some(typed)
     }
 }
-
-/// The folder of the worktrees in the local folder of a project, and in the user's state folder.
-pub(crate) const WORKTREES: &str = "worktrees";
 
 /// The file with an agent's last sessions in a directory, or for a document.
 pub(crate) struct SessionFile {
@@ -230,12 +227,11 @@ fn enter(root: &Path, parts: &[OsString]) -> io::Result<OpenFolder> {
     Ok(folder)
 }
 
-/// Creates the folder for one kind of data about a directory. Error: the system's, or the environment names no home
-/// directory.
-pub(crate) fn data_folder(directory: &Path, data: &str) -> io::Result<PathBuf> {
-    let (root, parts) = place(directory, data).ok_or(ErrorKind::NotFound)?;
-    enter(&root, &parts)?;
-    root.canonicalize().map(|root| parts.iter().fold(root, |path, part| path.join(part)))
+/// Creates the folder of all worktrees of runs. Error: the system's, or the environment names no home directory.
+pub(crate) fn make_worktrees_folder() -> io::Result<PathBuf> {
+    let root = state_folder().ok_or(ErrorKind::NotFound)?;
+    enter(&root, &["spektacular", "worktrees"].map(OsString::from))?;
+    worktrees_folder().ok_or_else(|| ErrorKind::NotFound.into())
 }
 
 /// The sessions with this one ahead of them. A name stays with the session that had it first.
@@ -334,11 +330,13 @@ pub(crate) fn stored_in_worktree(layers: &Layers, options: Options, typed: &Sess
     if file.all().iter().any(|stored| stored.is_named(typed)) {
         return None;
     }
-    let (root, parts) = place(&file.cwd, WORKTREES)?;
-    let folder = parts.iter().fold(root, |path, part| path.join(part));
-    let mut trees = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
+    let from = file.cwd.clone();
+    let mut trees = std::fs::read_dir(worktrees_folder()?).ok()?.flatten().map(|entry| entry.path());
     trees.find_map(|cwd| {
         let file = SessionFile { cwd, name: file.name.clone() };
+        if !main_of(&file.cwd).is_some_and(|main| from.starts_with(main)) {
+            return None;
+        }
         let stored = file.all().into_iter().find(|stored| stored.is_named(typed))?;
         Some((stored.id, file.cwd))
     })

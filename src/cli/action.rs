@@ -15,6 +15,8 @@ pub enum Offers {
     Agents,
     /// The names and ids of the last sessions in the directory.
     Sessions,
+    /// The names of the worktrees that runs left in the repository.
+    Worktrees,
     /// The modes of the agent that the command line names, or of the default agent.
     Modes,
     /// The names of the project's specifications, or file names.

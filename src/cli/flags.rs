@@ -48,8 +48,8 @@ tool ran; spec, plan and implement hand over the draft or the attempt as it is."
 const WORKTREE_HELP: &str = "\
 The worktree is a checkout of HEAD, without uncommitted changes, on the branch spektacular/NAME.
 Without =NAME, a name is invented. The next word is part of the prompt.
-It is in .spektacular/local/worktrees/NAME, which git ignores. Without a .spektacular, it is in the user's state folder.
-At the end, stderr has the commands to look at it, merge it, continue in it and remove it.
+It is in the user's state folder. The keys worktree.copy and worktree.setup make it a place that can build.
+At the end, stderr has the commands to look at it, merge it, continue in it and remove it: see spektacular worktrees.
 A worktree without changes is removed. --dry-run makes none. A cwd in run.start takes precedence.";
 
 const CONTINUE_HELP: &str = "\

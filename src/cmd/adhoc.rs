@@ -4,9 +4,9 @@ use super::complain;
 use super::prompt_line::surroundings;
 use super::task::TaskRunner;
 use super::texts::{self, Prompt};
-use super::worktree::{self, Again, WorktreeEnd, WorktreeRequest, in_worktree};
+use super::worktree::{self, Wanted, WorktreeEnd, WorktreeRequest, in_worktree};
 use crate::agent::registry::Agents;
-use crate::cli::{Adhoc, AtEof, Color, DiffSize, Output, WorktreeName, typed_fields};
+use crate::cli::{Adhoc, AtEof, Color, DiffSize, Output, typed_fields};
 use crate::config::Layers;
 use crate::config::origins::FieldOrigin;
 use crate::config::{self, Config, Loaded};
@@ -184,7 +184,7 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>, peer: &mut dyn
         return refuse_with(adhoc, loaded, Failure::new(Code::Usage, message), engine, peer);
     }
     let (prompt, files, dry_run) = (Prompt::named_by(&adhoc), Named::take_from(&mut adhoc), adhoc.dry_run);
-    let wanted = adhoc.worktree.clone().map(|name| (name, Again::of(&adhoc)));
+    let wanted = Wanted::of(&adhoc, &loaded.config);
     let signal_exit = adhoc.signal_exit;
     let stored = Kept::take_from(&mut adhoc);
     let read_messages = adhoc.read_messages || prompt.is_none();
@@ -242,7 +242,7 @@ fn plan(
 
 fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     let dry_run = adhoc.dry_run;
-    let worktree = adhoc.worktree.clone().map(|name| (name, Again::of(&adhoc)));
+    let worktree = Wanted::of(&adhoc, &loaded.config);
     let runner = TaskRunner::new(&mut adhoc, true);
     let converses = adhoc.options.conversation == Some(true);
     let is_typed = converses && !dry_run && Prompt::named_by(&adhoc).is_none() && stdin::kind() == StdinKind::Terminal;
@@ -317,11 +317,11 @@ fn shell_code(ended: &Report) -> u8 {
 }
 
 /// The request for the worktree that the command line asks for, and its counterpart for the end of the run.
-fn fresh_worktree(wanted: Option<(WorktreeName, Again)>, job: &Job) -> (Option<WorktreeRequest>, Option<WorktreeEnd>) {
-    let Some((name, again)) = wanted else { return (None, None) };
+fn fresh_worktree(wanted: Option<Wanted>, job: &Job) -> (Option<WorktreeRequest>, Option<WorktreeEnd>) {
+    let Some(wanted) = wanted else { return (None, None) };
     let (options, _) = job.layers.under(Options::default());
     let limit = options.timeout_s.map(|limit| limit.duration());
-    let (request, end) = worktree::request(name, options.cwd.as_deref(), again, limit);
+    let (request, end) = worktree::request(wanted, options.cwd.as_deref(), limit);
     (Some(request), Some(end))
 }
 

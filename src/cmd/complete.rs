@@ -1,7 +1,7 @@
 //! `__complete`: the completions that a shell asks for at each Tab. It only reads, starts no program, and says nothing on
 //! stderr: whatever is wrong with the configuration, another command reports it.
 
-use super::COMMANDS;
+use super::{COMMANDS, worktrees};
 use crate::agent::demo::catalog::{NAMES, PREFIX};
 use crate::clean::one_line;
 use crate::cli::action::Offers;
@@ -48,6 +48,7 @@ impl LiveNames for Live {
                 let layers = layers();
                 newest(&layers, None).into_iter().flat_map(|(agent, stored)| session(agent, &stored)).collect()
             }
+            Offers::Worktrees => worktrees::names().into_iter().map(bare).collect(),
             Offers::Modes => {
                 let layers = layers();
                 let agent = layers.agents.find(if key.is_empty() { layers.default_agent() } else { key });

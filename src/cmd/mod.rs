@@ -31,6 +31,7 @@ mod status;
 mod task;
 mod texts;
 mod worktree;
+mod worktrees;
 
 use crate::agent::registry::Agent;
 use crate::agent::{Program, npx};
@@ -65,6 +66,7 @@ pub static COMMANDS: &[Command] = &[
     config::COMMAND,
     agents::COMMAND,
     sessions::COMMAND,
+    worktrees::COMMAND,
     export::COMMAND,
     open::COMMAND,
     acp::COMMAND,
@@ -290,7 +292,7 @@ mod tests {
 
     #[test]
     fn every_flag_of_every_command_is_stored() {
-        let words: [&[&str]; 6] = [&[], &["list"], &["check"], &["path"], &["name"], &["openclaw"]];
+        let words: [&[&str]; 7] = [&[], &["list"], &["check"], &["path"], &["name"], &["openclaw"], &["rm", "name"]];
         let mut flags = 0;
         for command in COMMANDS.iter().chain(COMMANDS.iter().flat_map(|command| command.below)) {
             for (at, flag) in command.flags.iter().enumerate() {

@@ -3,17 +3,22 @@
 
 use crate::clean::{one_line, shell_word};
 use crate::cli::{Adhoc, WorktreeName};
+use crate::config::Config;
 use crate::engine::{Awaited, Prepared};
 use crate::io::output::{diagnose, explain};
-use crate::process::git::worktree::{AddFailure, NoRepository, Repository, Work, Worktree};
+use crate::process::git::copies::{BYTES_MAX, NotTaken};
+use crate::process::git::worktree::{AddFailure, NoRepository, Repository, Work, Worktree, is_incomplete};
 use crate::process::query::Until;
 use crate::process::tree::nonce;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::words::WorkflowKind;
-use crate::sessions::{SessionFile, WORKTREES, data_folder};
+use crate::sessions::{SessionFile, make_worktrees_folder};
+use crate::workflow::counted;
+use crate::workflow::plan::Digest;
 use crate::workflow::project::{Argument, Project, shown};
 use std::convert::Infallible;
 use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
@@ -112,10 +117,28 @@ impl Again {
     }
 }
 
+/// The worktree that a command line asks for.
+#[derive(Clone)]
+pub(super) struct Wanted {
+    name: WorktreeName,
+    again: Again,
+    /// The project's folder, and the globs of the ignored files to take along from it.
+    folder: PathBuf,
+    copy: Vec<String>,
+}
+
+impl Wanted {
+    pub(super) fn of(adhoc: &Adhoc, config: &Config) -> Option<Wanted> {
+        let name = adhoc.worktree.clone()?;
+        let (folder, copy) = (config.folder().to_owned(), config.texts("worktree.copy"));
+        Some(Wanted { name, again: Again::of(adhoc), folder, copy })
+    }
+}
+
 pub(super) struct WorktreeRequest {
     name: String,
     cwd: PathBuf,
-    again: Again,
+    wanted: Wanted,
     made: Sender<Made>,
     until: Until,
 }
@@ -139,20 +162,15 @@ struct Made {
 
 /// The request for a worktree, and its counterpart for the end of the run. `cwd`: the run's directory outside it. `limit`:
 /// the time limit of the run.
-pub(super) fn request(
-    name: WorktreeName,
-    cwd: Option<&str>,
-    again: Again,
-    limit: Option<Duration>,
-) -> (WorktreeRequest, WorktreeEnd) {
+pub(super) fn request(asked: Wanted, cwd: Option<&str>, limit: Option<Duration>) -> (WorktreeRequest, WorktreeEnd) {
     let (made, receiver) = channel();
     let (until, wanted) = Until::wanted(Instant::now() + limit.unwrap_or(CHECKOUT_LIMIT).min(CHECKOUT_LIMIT));
-    let name = match name {
+    let name = match asked.name.clone() {
         WorktreeName::Given(name) => name,
         WorktreeName::Generated => generated(SystemTime::now()),
     };
-    let end = WorktreeEnd { name: name.clone(), again: again.clone(), made: receiver, wanted };
-    (WorktreeRequest { name, cwd: cwd.unwrap_or(".").into(), again, made, until }, end)
+    let end = WorktreeEnd { name: name.clone(), again: asked.again.clone(), made: receiver, wanted };
+    (WorktreeRequest { name, cwd: cwd.unwrap_or(".").into(), wanted: asked, made, until }, end)
 }
 
 /// A name by the time, in UTC, and by chance.
@@ -183,39 +201,49 @@ pub(super) fn in_worktree(
 impl WorktreeRequest {
     /// Makes the worktree, and has the run take place in it. Blocks until git is done.
     pub(super) fn prepare(self, mut prepared: Box<Prepared>) -> Result<Box<Prepared>, Failure> {
-        let made = make(self.name, &self.cwd, &self.until)?;
+        let made = make(self.name, &self.cwd, &self.wanted, &self.until)?;
         prepared.above.cwd = made.cwd.to_str().map(str::to_owned);
-        let is_complete = self.again.check(&self.cwd, &made.cwd);
+        let is_complete = self.wanted.again.check(&self.cwd, &made.cwd);
         // Nobody receives it if the run was cancelled long ago.
         let _ = self.made.send(made);
         is_complete.map(|()| prepared)
     }
 }
 
-fn make(name: String, cwd: &Path, until: &Until) -> Result<Made, Failure> {
-    let gone = |_| usage("--worktree: the working directory does not exist.".to_owned());
+/// The repository around a directory, for worktrees.
+pub(super) fn repository(cwd: &Path, until: &Until) -> Result<(PathBuf, Repository), Failure> {
+    let gone = |_| usage("A worktree needs a working directory that exists.".to_owned());
     let cwd = cwd.canonicalize().map_err(gone)?;
-    let look = until.at_most(READ_LIMIT);
-    let repository = Repository::around(&cwd, &look).map_err(|why| {
+    let found = Repository::around(&cwd, &until.at_most(READ_LIMIT)).map_err(|why| {
         usage(match why {
             NoRepository::Outside => {
-                "--worktree needs a git repository, and git: make a repository with git init.".into()
+                "A worktree needs a git repository, and git: make a repository with git init.".into()
             }
-            NoRepository::NoCommit => "--worktree needs a commit to begin from: make the first one.".into(),
-            NoRepository::Late => "--worktree: git did not read the repository in time: see whether git status ends, and whether a file that it reads is a pipe.".into(),
-            NoRepository::Failed => "--worktree: git cannot read the repository: see what git status reports.".into(),
+            NoRepository::NoCommit => "A worktree needs a commit to begin from: make the first one.".into(),
+            NoRepository::Late => "git did not read the repository in time: see whether git status ends, and whether a file that it reads is a pipe.".into(),
+            NoRepository::Failed => "git cannot read the repository: see what git status reports.".into(),
         })
     })?;
-    let folder = data_folder(repository.main(), WORKTREES);
-    let folder = folder.map_err(|_| usage("--worktree: cannot create the folder for worktrees.".to_owned()))?;
-    let (path, branch) = (folder.join(&name), format!("spektacular/{name}"));
+    Ok((cwd, found))
+}
+
+fn make(name: String, cwd: &Path, wanted: &Wanted, until: &Until) -> Result<Made, Failure> {
+    let (cwd, repository) = repository(cwd, until)?;
+    let look = until.at_most(READ_LIMIT);
+    let path = make_worktrees_folder().map(|folder| place(&folder, repository.main(), &name));
+    let path = path.map_err(|_| usage("--worktree: cannot create the folder for worktrees.".to_owned()))?;
+    let branch = branch_of(&name);
     if path.to_str().is_none() {
         return Err(usage("--worktree needs a path in UTF-8.".to_owned()));
     }
-    if path.symlink_metadata().is_ok() {
+    if path.symlink_metadata().is_ok() || is_incomplete(&path) {
         let tree = shell(&path);
-        return Err(usage(if path.canonicalize().is_ok_and(|path| repository.has_worktree(&path, &look)) {
-            let removal = removal(&path, &branch);
+        let removal = format!("spektacular worktrees rm {name}");
+        return Err(usage(if is_incomplete(&path) {
+            format!(
+                "The worktree {name} is not complete, or is being made: give another name, or remove it with {removal}"
+            )
+        } else if repository.has_worktree(&path, &look) {
             format!(
                 "The worktree {name} exists: continue in it with --cwd {tree}, give another name, or, once it is merged, \
                  remove it with {removal}"
@@ -236,16 +264,71 @@ fn make(name: String, cwd: &Path, until: &Until) -> Result<Made, Failure> {
     // Before the checkout, which takes a while in a large repository.
     diagnose(&format!("spektacular: checking out {commit} into the worktree {name}: {}", shell(&path)));
     let inside = cwd.strip_prefix(repository.root()).map(Path::to_owned).unwrap_or_default();
-    let worktree = repository.add(&path, branch.clone(), until).map_err(|AddFailure { message, is_left }| {
+    let worktree = repository.add(&path, branch, until).map_err(|AddFailure { message, is_left }| {
         if is_left {
-            diagnose(&incomplete(&name, &path, &branch));
+            diagnose(&incomplete(&name));
         }
         usage(format!("git cannot make the worktree {name}: {}", one_line(&message)))
     })?;
+    let mut worktree = worktree;
+    if let Err(failure) = fill(&worktree, &name, wanted, until) {
+        if !worktree.discard(&Until::deadline(Instant::now() + ABANDONED_LIMIT)) {
+            diagnose(&incomplete(&name));
+        }
+        return Err(failure);
+    }
+    worktree.complete();
     // An empty path would add a slash.
     let below: PathBuf = path.join(inside).components().collect();
     let cwd = if below.is_dir() { below } else { path };
     Ok(Made { worktree, name, cwd })
+}
+
+/// The number of paths that a line names.
+const NAMED: usize = 10;
+
+/// The first of these paths, for a line.
+fn listed(paths: &[PathBuf]) -> String {
+    let named: Vec<String> = paths.iter().take(NAMED).map(|path| shell(path)).collect();
+    let more = paths.len().saturating_sub(NAMED);
+    if more == 0 { named.join(", ") } else { format!("{} and {more} more", named.join(", ")) }
+}
+
+/// Fills a new worktree with what a checkout lacks.
+fn fill(worktree: &Worktree, name: &str, wanted: &Wanted, until: &Until) -> Result<(), Failure> {
+    let root = worktree.repository().root();
+    let folder =
+        wanted.folder.canonicalize().ok().and_then(|folder| folder.strip_prefix(root).map(Path::to_owned).ok());
+    let taken = worktree.take_along(&folder.unwrap_or_default(), &wanted.copy, until).map_err(|why| {
+        usage(match why {
+            NotTaken::TooMuch => format!(
+                "worktree.copy takes along more than 100,000 files or {} GiB: narrow its globs.",
+                BYTES_MAX >> 30
+            ),
+            NotTaken::Git(_) => {
+                "worktree.copy: git did not list the ignored files: see what git status --ignored reports.".to_owned()
+            }
+        })
+    })?;
+    if !wanted.copy.is_empty() {
+        let files = counted(taken.files, "ignored file");
+        diagnose(&format!("spektacular: took {files} along into the worktree {name}"));
+    }
+    if !taken.left.is_empty() {
+        diagnose(&format!(
+            "spektacular: warning: worktree.copy takes along regular files that can be read, and no links: {} stayed behind",
+            listed(&taken.left)
+        ));
+    }
+    let empty = worktree.fill_submodules(until).unwrap_or_default();
+    if !empty.is_empty() {
+        diagnose(&format!(
+            "spektacular: warning: these submodules of the worktree {name} are empty, because filling them needs the \
+             network: {}",
+            listed(&empty)
+        ));
+    }
+    Ok(())
 }
 
 impl WorktreeEnd {
@@ -259,17 +342,18 @@ impl WorktreeEnd {
         let within = |limit: Duration| left.map_or(limit, |left| left.min(limit));
         let made = self.made.recv_timeout(within(ABANDONED_LIMIT)).inspect_err(|error| {
             if *error == RecvTimeoutError::Timeout {
-                let name = &self.name;
-                diagnose(&format!(
-                    "spektacular: the worktree {name} is not complete: git worktree list shows its path, and git branch -d \
-                     spektacular/{name} deletes its branch"
-                ));
+                diagnose(&incomplete(&self.name));
             }
         });
         let Made { worktree, name, cwd } = made.ok()?;
         let until = Until::deadline(now + within(LOOK_LIMIT));
+        let is_complete = worktree.is_complete();
         let work = worktree.work(&until).ok();
-        if work.as_ref().is_some_and(|work| !work.is_any()) && worktree.discard(&until) {
+        if !is_complete && worktree.discard(&until) {
+            diagnose(&format!("spektacular: the worktree {name} was not completed and was removed"));
+            return None;
+        }
+        if is_complete && work.as_ref().is_some_and(|work| !work.is_any()) && worktree.discard(&until) {
             diagnose(&format!("spektacular: the worktree {name} had no changes and was removed"));
             return None;
         }
@@ -288,57 +372,55 @@ fn directions(
     (again, addition): (String, Option<String>),
 ) -> String {
     let (tree, root) = (shell(worktree.path()), shell(worktree.repository().root()));
-    // The name of HEAD in commands. `None`: it has no commit.
-    let at = work
-        .and_then(|work| work.head.branch.clone().filter(|_| work.head.commit.is_some()).or(work.head.commit.clone()));
-    let at = at.map(|at| shell(Path::new(&at)));
-    let merge = at.as_ref().map(|at| format!("git -C {root} merge {at}"));
-    let log = at.as_ref().filter(|_| work.is_some_and(|work| work.has_commits));
-    let log = log.map(|at| format!("git -C {root} log -p HEAD..{at}"));
-    let has_files = work.is_none_or(|work| work.has_files) || log.is_none();
-    let status = has_files.then(|| format!("git -C {tree} status"));
-    let commit = work.filter(|work| work.has_files).map(|_| format!("git -C {tree} add -A && git -C {tree} commit"));
-    let line = |name: &str, commands: [Option<String>; 2]| {
-        let commands: Vec<String> = commands.into_iter().flatten().collect();
-        if commands.is_empty() { String::new() } else { format!("  {name:9} {}\n", commands.join(" && ")) }
-    };
     let place = work.map_or("cannot be read".to_owned(), |work| format!("is {}", work.head));
+    let commit = work.filter(|work| work.has_files);
+    let commit = commit.map(|_| format!("git -C {tree} add -A && git -C {tree} commit"));
+    let push = "push what is new in its submodules: only the worktree has their commits".to_owned();
+    let own = |action: &str| Some(format!("spektacular worktrees {action} {name} --cwd {root}"));
+    let lines = [
+        ("first", work.filter(|work| work.has_submodules).map(|_| push)),
+        ("look", own("show")),
+        ("commit", commit),
+        ("merge", own("merge")),
+        ("continue", Some(again)),
+        ("", addition),
+        ("remove", own("rm")),
+    ];
     let mut text = format!("spektacular: the worktree {name} {place}\n");
-    let has_submodules = work.is_some_and(|work| work.has_submodules);
-    if has_submodules {
-        text.push_str(&line(
-            "first",
-            [Some("push what is new in its submodules: only the worktree has their commits".into()), None],
-        ));
-    }
-    text.push_str(&line("look", [status, log]));
-    text.push_str(&line("merge", [commit.filter(|_| merge.is_some()), merge]));
-    text.push_str(&line("continue", [Some(again), None]));
-    text.push_str(&line("", [addition, None]));
-    if !has_submodules {
-        let removal = removal(worktree.path(), worktree.branch());
-        text.push_str(&line("remove", [Some(format!("cd {root}")), Some(removal)]));
+    for (label, command) in lines {
+        text.extend(command.map(|command| format!("  {label:9} {command}\n")));
     }
     text
 }
 
-/// The line about a worktree that was not completed, and could not be removed. It holds nothing of anybody's.
-fn incomplete(name: &str, path: &Path, branch: &str) -> String {
-    let tree = shell(path);
-    format!(
-        "spektacular: the worktree {name} is not complete: remove it with git worktree remove --force {tree} && git branch \
-         -d {branch}"
-    )
+/// The line about a worktree that was not completed, and could not be removed.
+fn incomplete(name: &str) -> String {
+    format!("spektacular: the worktree {name} is not complete: remove it with spektacular worktrees rm {name}")
 }
 
-/// The commands that remove a worktree whose work is merged. Otherwise they fail: a commit that no branch has would be
-/// lost with the worktree.
-fn removal(path: &Path, branch: &str) -> String {
-    let tree = shell(path);
-    format!(
-        "git merge-base --is-ancestor \"$(git -C {tree} rev-parse HEAD)\" HEAD && git worktree remove {tree} && git branch \
-         -d {branch}"
-    )
+/// The number of digits that tell the worktrees of one repository from those of another.
+const TAG: usize = 4;
+
+/// The end of the names of a repository's worktrees.
+fn tag(main: &Path) -> String {
+    let digest = Digest::of(main.as_os_str().as_bytes()).to_string();
+    format!("-{}", &digest[digest.len() - TAG..])
+}
+
+/// The path of a worktree.
+pub(super) fn place(folder: &Path, main: &Path, name: &str) -> PathBuf {
+    folder.join(format!("{name}{}", tag(main)))
+}
+
+/// The name of a worktree of a repository, by its path. `None`: no run made it.
+pub(super) fn name_at(folder: &Path, main: &Path, path: &Path) -> Option<String> {
+    let name = path.strip_prefix(folder).ok()?.to_str()?.strip_suffix(&tag(main))?;
+    WorktreeName::given(name).map(|_| name.to_owned())
+}
+
+/// The branch that a worktree is made with.
+pub(super) fn branch_of(name: &str) -> String {
+    format!("spektacular/{name}")
 }
 
 fn shell(path: &Path) -> String {

@@ -7,7 +7,8 @@ use crate::cli::typed_fields;
 use crate::json::{Fields, string};
 use crate::protocol::fields::{FIELDS, Fallback, Field, Options, ProjectFileRule};
 use crate::protocol::form::Form;
-use crate::protocol::read::{boolean, path};
+use crate::protocol::limits::{COMMAND_BYTES, COMMANDS};
+use crate::protocol::read::{boolean, path, strings};
 use crate::protocol::words::Policy;
 use crate::suggest::{Typed, Unknown};
 use serde_json::value::{RawValue, to_raw_value};
@@ -28,7 +29,12 @@ enum Kind {
     /// True or false; holds the default.
     Switch(bool),
     Path,
+    /// A list of texts, each of which this check accepts.
+    Texts(Checks),
 }
+
+/// The check of a list of texts. Error: the fault, as the rest of a sentence about the value.
+type Checks = fn(&[String]) -> Result<(), String>;
 
 /// The prefix of every variable.
 pub(super) const PREFIX: &str = "SPEKTACULAR_";
@@ -40,13 +46,42 @@ const DEBUG: [Key; 2] = [
     Key { name: "debug.log_dir", project_rule: ProjectFileRule::Trusted, kind: Kind::Path },
 ];
 
+const WORKTREE: [Key; 2] = [
+    Key { name: "worktree.copy", project_rule: ProjectFileRule::Trusted, kind: Kind::Texts(globs) },
+    Key { name: "worktree.setup", project_rule: ProjectFileRule::Trusted, kind: Kind::Texts(commands) },
+];
+
+/// The maximum number of globs.
+const GLOBS: usize = 100;
+
+fn globs(all: &[String]) -> Result<(), String> {
+    let is_inside =
+        |glob: &str| !glob.starts_with('/') && !glob.contains('\0') && glob.split('/').all(|part| part != "..");
+    if all.len() > GLOBS || all.iter().any(|glob| glob.is_empty() || !is_inside(glob)) {
+        return Err(format!("must be a list of at most {GLOBS} globs below the project's directory, without `..`"));
+    }
+    Ok(())
+}
+
+fn commands(all: &[String]) -> Result<(), String> {
+    let fits = |command: &str| {
+        command.len() <= COMMAND_BYTES && !command.trim().is_empty() && !command.contains(['\n', '\r', '\0'])
+    };
+    if all.len() > COMMANDS || !all.iter().all(|command| fits(command)) {
+        return Err(format!(
+            "must be a list of at most {COMMANDS} commands, each in one line of at most {COMMAND_BYTES} bytes"
+        ));
+    }
+    Ok(())
+}
+
 /// The fields of run.start that are not keys, because they belong to one run.
 pub fn of_one_run() -> impl Iterator<Item = &'static str> {
     FIELDS.iter().filter(|field| field.key.is_none()).map(|field| field.name)
 }
 
 const COUNT: usize = {
-    let (mut count, mut at) = (2 + DEBUG.len(), 0);
+    let (mut count, mut at) = (2 + DEBUG.len() + WORKTREE.len(), 0);
     while at < FIELDS.len() {
         count += FIELDS[at].key.is_some() as usize;
         at += 1;
@@ -54,7 +89,7 @@ const COUNT: usize = {
     count
 };
 
-/// Every key except those of `agents`: `output`, `alert`, the fields of run.start in their order, `debug`.
+/// Every key except those of `agents`: `output`, `alert`, the fields of run.start in their order, `debug`, `worktree`.
 pub static KEYS: &[Key] = &{
     let mut keys = [OUTPUT; COUNT];
     keys[1] = ALERT;
@@ -69,6 +104,8 @@ pub static KEYS: &[Key] = &{
     }
     keys[next] = DEBUG[0];
     keys[next + 1] = DEBUG[1];
+    keys[next + 2] = WORKTREE[0];
+    keys[next + 3] = WORKTREE[1];
     keys
 };
 
@@ -89,6 +126,7 @@ impl Key {
             Kind::Output => to_raw_value(Output::WORDS[0]).ok(),
             Kind::Switch(value) => to_raw_value(&value).ok(),
             Kind::Path => to_raw_value(".spektacular/debug/logs").ok(),
+            Kind::Texts(_) => None,
         }
     }
 
@@ -119,7 +157,7 @@ impl Key {
             },
             Kind::Output => Output::WORDS,
             Kind::Switch(_) => &["true", "false"],
-            Kind::Path => &[],
+            Kind::Path | Kind::Texts(_) => &[],
         };
         words.iter().map(|word| (*word).to_owned()).collect()
     }
@@ -186,6 +224,7 @@ impl Slot<'_> {
                 }
                 Kind::Switch(_) => boolean(raw).map(drop).map_err(|why| must_be(why.unwrap_or_default())),
                 Kind::Path => path(raw).map(drop).map_err(|_| must_be("a path")),
+                Kind::Texts(fits) => fits(&strings(raw).map_err(|why| must_be(why.unwrap_or("a list of strings")))?),
             },
             Slot::Agent(_, field) => Entry::default().set(field, raw).map_err(|problem| problem.clause()),
         }
@@ -201,14 +240,19 @@ impl Slot<'_> {
         {
             return Ok(raw);
         }
-        let raw = to_raw_value(text).map_err(|_| "must be text".to_owned())?;
+        let raw = match self {
+            Slot::Key(Key { kind: Kind::Texts(_), .. }) => to_raw_value(&[text]),
+            Slot::Key(_) | Slot::Agent(..) => to_raw_value(text),
+        };
+        let raw = raw.map_err(|_| "must be text".to_owned())?;
         self.check(&raw).map(|()| raw)
     }
 }
 
 /// Whether a name is that of an object of keys.
 fn is_group(name: &str) -> bool {
-    matches!(name, "" | "debug" | "agents") || name.strip_prefix("agents.").is_some_and(|agent| !agent.contains('.'))
+    matches!(name, "" | "debug" | "worktree" | "agents")
+        || name.strip_prefix("agents.").is_some_and(|agent| !agent.contains('.'))
 }
 
 fn is_agent_name(name: &str) -> bool {

@@ -13,10 +13,11 @@ use super::server_reports::ServerReports;
 use super::session_lock::SessionLocks;
 use crate::agent::registry::Agent;
 use crate::agent::{Launch, Offered, Reply};
-use crate::io::files::read_regular;
+use crate::io::files::{FileLock, read_regular};
 use crate::io::signals::suspend_ourselves;
 use crate::process::agent_lines::AgentLines;
 use crate::process::child::{AgentProcess, ProcessEvent};
+use crate::process::git::worktree;
 use crate::process::guard::Guard;
 use crate::process::own_rules::kept_rules;
 use crate::process::readers::AgentOutput;
@@ -66,6 +67,8 @@ pub(crate) struct LocalHost {
     nonce: String,
     agent: Option<AgentProcess>,
     sessions: SessionLocks,
+    /// Keeps the worktree around the working directory.
+    worktree: Option<FileLock>,
     /// The session that the agent writes.
     session: Option<SessionId>,
     /// The socket for the model's questions, if the model is offered the tool.
@@ -120,6 +123,7 @@ impl LocalHost {
             nonce: tree::nonce(),
             agent: None,
             sessions: SessionLocks::default(),
+            worktree: None,
             session: None,
             asking: None,
             reports: None,
@@ -450,6 +454,7 @@ impl Host for LocalHost {
 
     fn spawn(&mut self, launch: &Launch, settings: &Settings, stderr: bool) -> Result<(), Failure> {
         let sessions = SessionLocks::before_spawn(launch, settings)?;
+        self.worktree = self.worktree.take().or_else(|| worktree::hold(&settings.cwd));
         let first = self.watch.is_idle();
         if first {
             self.inherited.renew();

@@ -200,8 +200,12 @@ fn live(commands: &[Command], names: &dyn LiveNames, offers: Offers, key: &str) 
         }
         Offers::Commands => Offered::Words(names_of(commands).collect()),
         Offers::Specs | Offers::Plans => Offered::WordsOrFiles(names.names(offers, key)),
-        Offers::Agents | Offers::Sections | Offers::Sessions | Offers::Modes | Offers::Keys | Offers::ValuesOfKey => {
-            Offered::Words(names.names(offers, key))
-        }
+        Offers::Agents
+        | Offers::Sections
+        | Offers::Sessions
+        | Offers::Worktrees
+        | Offers::Modes
+        | Offers::Keys
+        | Offers::ValuesOfKey => Offered::Words(names.names(offers, key)),
     }
 }

@@ -93,6 +93,22 @@ pub(crate) fn state_folder() -> Option<PathBuf> {
     absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))
 }
 
+/// The folder of all worktrees of runs. `None`: the environment names no home directory.
+pub(crate) fn worktrees_folder() -> Option<PathBuf> {
+    let folder = state_folder()?.join("spektacular/worktrees");
+    Some(folder.canonicalize().unwrap_or(folder))
+}
+
+/// The maximum size of the file that leads from a worktree to its repository, in bytes.
+const LINK_BYTES: u64 = 8 << 10;
+
+/// The main work tree of the repository of a linked one, without asking git. `None`: the path is no linked work tree.
+pub(crate) fn main_of(path: &Path) -> Option<PathBuf> {
+    let link = read_text(&path.join(".git"), LINK_BYTES).ok()?;
+    let data = Path::new(link.strip_prefix("gitdir: ")?.trim_end_matches('\n'));
+    data.parent()?.parent()?.parent().map(Path::to_owned)
+}
+
 /// An open directory. Opening a file in it follows no link.
 #[derive(Debug)]
 pub(crate) struct OpenFolder(OwnedFd);
@@ -196,17 +212,7 @@ impl OpenFolder {
     /// most this long. Returns false if its file system has no locks: there, the later of two simultaneous changes wins.
     /// `None`: another process keeps the lock.
     pub(crate) fn lock(&self, limit: Duration) -> Option<bool> {
-        let began = Instant::now();
-        loop {
-            match flock(&self.0, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Some(true),
-                Err(Errno::INTR) => {}
-                Err(Errno::WOULDBLOCK) if began.elapsed() >= limit => return None,
-                // A blocking lock has no time limit.
-                Err(Errno::WOULDBLOCK) => std::thread::sleep(LOOK_AGAIN),
-                Err(_) => return Some(false),
-            }
-        }
+        lock(&self.0, FlockOperation::NonBlockingLockExclusive, limit)
     }
 
     /// Moves an entry of this directory to another directory, perhaps this one.
@@ -229,6 +235,42 @@ impl OpenFolder {
         let names =
             Dir::read_from(&self.0)?.map(|entry| Ok(OsStr::from_bytes(entry?.file_name().to_bytes()).to_owned()));
         names.filter(|name| !matches!(name, Ok(name) if name == "." || name == "..")).take(limit).collect()
+    }
+}
+
+fn lock(file: &OwnedFd, operation: FlockOperation, limit: Duration) -> Option<bool> {
+    let began = Instant::now();
+    loop {
+        match flock(file, operation) {
+            Ok(()) => return Some(true),
+            Err(Errno::INTR) => {}
+            Err(Errno::WOULDBLOCK) if began.elapsed() >= limit => return None,
+            // A blocking lock has no time limit.
+            Err(Errno::WOULDBLOCK) => std::thread::sleep(LOOK_AGAIN),
+            Err(_) => return Some(false),
+        }
+    }
+}
+
+/// A file that processes of this program lock, until it is dropped or the process ends.
+#[derive(Debug)]
+pub(crate) struct FileLock(OwnedFd);
+
+impl FileLock {
+    /// Opens an existing file without following a link.
+    pub(crate) fn open(path: &Path) -> io::Result<FileLock> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        Ok(FileLock(openat(CWD, path, flags, Mode::empty())?))
+    }
+
+    /// Locks the file beside others that share it. Waits at most this long. Returns whether it is locked.
+    pub(crate) fn share(&self, limit: Duration) -> bool {
+        lock(&self.0, FlockOperation::NonBlockingLockShared, limit) == Some(true)
+    }
+
+    /// Locks the file alone. Waits at most this long. Returns false if another process keeps a lock of it.
+    pub(crate) fn take(&self, limit: Duration) -> bool {
+        lock(&self.0, FlockOperation::NonBlockingLockExclusive, limit).is_some()
     }
 }
 

@@ -9,8 +9,11 @@
 //! This module ends its processes by their handle and group. Like the agent's processes, they descend from us. So while
 //! [`Pending::is_busy`], nothing may be killed or reaped only because it descends from us.
 
+pub(crate) mod copies;
+pub(crate) mod kept;
 mod query;
 pub(crate) mod snapshot;
+mod submodules;
 pub(crate) mod worktree;
 
 pub use self::query::{Head, Incomplete};
@@ -23,7 +26,7 @@ use crate::system::{DEFAULT_PATH, file_tick};
 use crossbeam_channel::{Receiver, never};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, Metadata};
+use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -256,21 +259,7 @@ impl Baseline {
     /// Whether a file that git ignores, or a folder of it, changed since. `except`: a folder that does not count. Error:
     /// git failed, or the time is up.
     pub fn has_ignored_changes(&self, except: &Path, until: &Until) -> Result<bool, Incomplete> {
-        let mut paths = self.git.ignored(until)?;
-        while let Some(path) = paths.pop() {
-            in_time(until)?;
-            let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
-            if path.starts_with(except) {
-                continue;
-            }
-            if self.was_touched(&metadata) {
-                return Ok(true);
-            }
-            if metadata.is_dir() {
-                paths.extend(fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()));
-            }
-        }
-        Ok(false)
+        self.git.has_ignored_since(self.begun, except, until)
     }
 
     /// The change of one file. `None`: the file did not change. `moved`: the file in the old and the new HEAD, if HEAD

@@ -61,6 +61,10 @@ pub const OPTIONS: usize = 1000;
 pub const QUESTIONS: usize = 100;
 /// The maximum number of entries of a plan.
 pub const PLAN_ENTRIES: usize = 1000;
+/// The maximum number of commands that verify a phase, or that set up a worktree.
+pub const COMMANDS: usize = 20;
+/// The longest of these commands, in bytes.
+pub const COMMAND_BYTES: usize = 4096;
 /// The number of bad answers after which a question counts as declined.
 pub const BAD_ANSWERS: u32 = 5;
 /// The longest call or tool name that "always" can cover, in bytes.

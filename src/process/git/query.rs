@@ -203,13 +203,18 @@ impl Git {
         Ok(Some(self))
     }
 
-    fn command(&self) -> Command {
+    pub(super) fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.arg("--no-pager");
         for setting in OVERRIDES {
             command.args(["-c", setting]);
         }
         command
+    }
+
+    /// A command without our settings, for what the user's own git would do.
+    pub(super) fn as_typed(&self) -> Command {
+        Command::new(&self.program)
     }
 
     /// A command that names the repository, because the agent may have created another one closer to the folder, or
@@ -252,22 +257,6 @@ impl Git {
             (Some(0), output) => parse_status(&output).ok_or(Incomplete::Failed),
             _ => Err(Incomplete::Failed),
         }
-    }
-
-    /// The submodules that are checked out.
-    pub(super) fn submodules(&self, until: &Until) -> Result<Vec<Vec<u8>>, Incomplete> {
-        let (Some(0), list) = self.run(self.here().args(["ls-files", "-s", "-z"]), false, until)? else {
-            return Err(Incomplete::Failed);
-        };
-        let links = list.split(|&byte| byte == 0).filter(|record| record.starts_with(b"160000 "));
-        let names = links.filter_map(|record| record.splitn(2, |&byte| byte == b'\t').nth(1));
-        let is_checked_out = |name: &&[u8]| self.absolute(name).join(".git").symlink_metadata().is_ok();
-        Ok(names.filter(is_checked_out).map(<[u8]>::to_vec).collect())
-    }
-
-    /// Whether git's folder has repositories of submodules.
-    pub(super) fn has_modules(&self) -> bool {
-        fs::read_dir(self.folder.join("modules")).is_ok_and(|mut modules| modules.next().is_some())
     }
 
     /// The files and folders that git ignores.
@@ -313,6 +302,10 @@ impl Git {
             (Some(0), output) => parse_difference(&output).ok_or(Incomplete::Failed),
             _ => Err(Incomplete::Failed),
         }
+    }
+
+    pub(super) fn use_filters(&mut self, filters: Filters) {
+        self.filters = filters;
     }
 
     /// Sets a variable of git's environment.

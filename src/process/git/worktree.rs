@@ -5,15 +5,17 @@
 
 use super::query::{Filters, Git, Head, Incomplete, LookBelow, Status};
 use super::surroundings;
-use crate::io::files::OpenFolder;
+use crate::io::files::{FileLock, OpenFolder, read_text, worktrees_folder};
 use crate::process::query::Until;
 use crate::protocol::workflow::HOME;
+use crate::system::file_tick;
 use std::ffi::OsStr;
 use std::fs;
+use std::ops::Not;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// The time limit of git for the removal of a worktree that it did not complete.
 const DISCARD_LIMIT: Duration = Duration::from_secs(5);
@@ -23,9 +25,41 @@ const TURN_PART: Duration = Duration::from_millis(50);
 /// The longest message of git that is kept, in characters.
 const MESSAGE_CHARS: usize = 300;
 
+/// The maximum wait for another process that removes a worktree.
+const HOLD_LIMIT: Duration = Duration::from_secs(1);
+
+/// Keeps the worktree of a run around this directory from being merged or removed, until it is dropped or the process
+/// ends. `None`: there is none, or its file system has no locks.
+pub(crate) fn hold(cwd: &Path) -> Option<FileLock> {
+    let all = worktrees_folder()?;
+    let root = cwd.ancestors().find(|folder| folder.parent() == Some(&*all))?;
+    FileLock::open(&state_file(root)).ok().filter(|lock| lock.share(HOLD_LIMIT))
+}
+
+/// The file beside a worktree that runs lock. It says [`INCOMPLETE`] until the worktree is complete.
+pub(super) fn state_file(path: &Path) -> PathBuf {
+    path.with_added_extension("state")
+}
+
+const INCOMPLETE: &str = "incomplete\n";
+
+/// Whether a worktree was begun and never completed.
+pub(crate) fn is_incomplete(path: &Path) -> bool {
+    read_text(&state_file(path), INCOMPLETE.len() as u64).is_ok_and(|text| text == INCOMPLETE)
+}
+
+/// The worktrees of all repositories in a folder, by their state files.
+pub(crate) fn known_in(folder: &Path) -> Vec<PathBuf> {
+    let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    files
+        .filter(|file| file.extension().is_some_and(|end| end == "state"))
+        .map(|file| file.with_extension(""))
+        .collect()
+}
+
 #[derive(Debug)]
 pub(crate) struct Repository {
-    git: Git,
+    pub(super) git: Git,
     head: String,
     /// The root of the main work tree, in which every linked one has its data.
     main: PathBuf,
@@ -102,19 +136,13 @@ impl Repository {
 
     /// Whether git lists a worktree at this path. True if that cannot be found out.
     pub(crate) fn has_worktree(&self, path: &Path, until: &Until) -> bool {
-        match self.git.run(self.git.here().args(["worktree", "list", "--porcelain"]), false, until) {
-            Ok((Some(0), list)) => {
-                let path = [b"worktree ", path.as_os_str().as_bytes()].concat();
-                list.split(|byte| *byte == b'\n').any(|line| line == path)
-            }
-            Ok(_) | Err(_) => true,
-        }
+        self.registered(until).is_ok_and(|all| all.iter().all(|one| one.path != path)).not()
     }
 
     /// Waits until no other process of ours adds or removes a worktree: git fails while another git makes the folder of
     /// one. The lock lasts until it is dropped. `None`: the file system has no locks, or another process holds it for too
     /// long; git goes on then, and may fail.
-    fn turn(&self, until: &Until) -> Option<OpenFolder> {
+    pub(super) fn turn(&self, until: &Until) -> Option<OpenFolder> {
         let folder = OpenFolder::open(&self.common).ok()?;
         let given_up = Instant::now() + TURN_LIMIT;
         while Instant::now() < given_up && !until.is_over() {
@@ -130,13 +158,19 @@ impl Repository {
     pub(crate) fn add(self, path: &Path, branch: String, until: &Until) -> Result<Worktree, AddFailure> {
         let failed = |message: &str| AddFailure { message: message.to_owned(), is_left: false };
         fs::create_dir(path).map_err(|_| failed("its folder cannot be created"))?;
-        let worktree = Worktree { repository: self, path: path.to_owned(), branch };
+        // Without the mark, the next command takes an incomplete worktree for a complete one.
+        if fs::write(state_file(path), INCOMPLETE).is_err() {
+            let is_left = fs::remove_dir(path).is_err();
+            return Err(AddFailure { is_left, ..failed("its folder cannot be written") });
+        }
+        let (held, ready) = (hold(path), SystemTime::UNIX_EPOCH);
+        let worktree = Worktree { repository: self, path: path.to_owned(), branch, ready, held };
         let git = &worktree.repository.git;
         let mut begin = git.here();
         // The empty value: the branch must not exist.
         begin.args(["update-ref", &reference(&worktree.branch), &worktree.repository.head, ""]);
-        if !worktree.succeeds(&mut begin, until) {
-            let is_left = fs::remove_dir(path).is_err();
+        if !worktree.repository.succeeds(&mut begin, until) {
+            let is_left = fs::remove_dir(path).is_err() || fs::remove_file(state_file(path)).is_err();
             return Err(AddFailure { is_left, ..failed("its branch cannot be created") });
         }
         let message = match worktree.check_out(until) {
@@ -166,9 +200,13 @@ pub(crate) struct AddFailure {
 /// A worktree that a run made.
 #[derive(Debug)]
 pub(crate) struct Worktree {
-    repository: Repository,
-    path: PathBuf,
+    pub(super) repository: Repository,
+    pub(super) path: PathBuf,
     branch: String,
+    /// The time from which a change of an ignored file is work.
+    ready: SystemTime,
+    /// See [`hold`].
+    held: Option<FileLock>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -176,9 +214,9 @@ pub(crate) struct Work {
     pub(crate) head: Head,
     /// HEAD has moved since the worktree was made.
     pub(crate) has_commits: bool,
-    /// There are changed, new or ignored files, other than our own data.
+    /// There are files that changed since the worktree was complete, other than our own data.
     pub(crate) has_files: bool,
-    /// There are submodules. Their repositories go with the worktree.
+    /// Repositories of submodules may have commits, which would go with the worktree.
     pub(crate) has_submodules: bool,
 }
 
@@ -198,10 +236,6 @@ impl Worktree {
         &self.path
     }
 
-    pub(crate) fn branch(&self) -> &str {
-        &self.branch
-    }
-
     /// Registers the worktree, and fills it. A separate step, because conditional includes of the configuration may
     /// apply only there: the filters that it brings are known once git can read it there.
     fn check_out(&self, until: &Until) -> Result<(Option<i32>, Vec<u8>), Incomplete> {
@@ -218,49 +252,70 @@ impl Worktree {
         git.run(git.unfiltered(until)?.args(["reset", "--hard", "--quiet"]), true, until)
     }
 
+    /// Declares the worktree complete: from now on, a change of an ignored file is work.
+    pub(crate) fn complete(&mut self) {
+        self.ready = file_tick();
+        let _ = fs::write(state_file(&self.path), "");
+    }
+
+    /// Whether the worktree was completed.
+    pub(crate) fn is_complete(&self) -> bool {
+        !is_incomplete(&self.path)
+    }
+
     /// Looks for work. Ignored files count, because nobody else has them.
     pub(crate) fn work(&self, until: &Until) -> Result<Work, Incomplete> {
         let git = self.repository.git.at(&self.path, until)?;
         let Status { head, files, nested } = git.status(LookBelow::Included, until)?;
         let base = Head { branch: Some(self.branch.clone()), commit: Some(self.repository.head.clone()) };
         let own = self.path.join(HOME).join("local");
-        let has_ignored = || Ok(git.ignored(until)?.iter().any(|path| !path.starts_with(&own)));
         Ok(Work {
             has_commits: head != base,
             head,
-            has_files: !files.is_empty() || !nested.is_empty() || has_ignored()?,
-            has_submodules: git.has_modules() || !git.submodules(until)?.is_empty(),
+            has_files: !files.is_empty() || !nested.is_empty() || git.has_ignored_since(self.ready, &own, until)?,
+            has_submodules: git.has_commits_in_submodules(until)?,
         })
     }
 
     /// Removes the worktree and its branch, with all work in it. The branch stays if it has moved. Returns whether both
-    /// are gone.
+    /// are gone. Another run in the worktree keeps it.
     pub(crate) fn discard(&self, until: &Until) -> bool {
+        let is_alone = self.held.as_ref().is_none_or(|held| held.take(Duration::ZERO));
+        let is_gone = is_alone && self.repository.remove(&self.path, until);
+        is_gone && self.repository.forget_branch(&self.branch, &self.repository.head, until)
+    }
+}
+
+impl Repository {
+    /// Removes a worktree with all files in it. Returns whether it is gone.
+    pub(super) fn remove(&self, path: &Path, until: &Until) -> bool {
         // git would look into it first, which may run a filter.
-        let is_gone = fs::remove_dir_all(&self.path).is_ok();
-        let turn = self.repository.turn(until);
-        let mut unregister = self.repository.git.here();
+        let is_gone = fs::remove_dir_all(path).is_ok() || path.symlink_metadata().is_err();
+        let turn = self.turn(until);
+        let mut unregister = self.git.here();
         // Twice, because git locks a worktree while it makes it.
-        unregister.args(["worktree", "remove", "--force", "--force"]).arg(&self.path);
+        unregister.args(["worktree", "remove", "--force", "--force"]).arg(path);
         // It fails if git has not come that far.
-        let is_unregistered = self.succeeds(&mut unregister, until) || !self.repository.has_worktree(&self.path, until);
+        let is_unregistered = self.succeeds(&mut unregister, until) || !self.has_worktree(path, until);
         drop(turn);
-        self.forget_branch(until) && is_unregistered && is_gone
+        let is_removed = is_gone && is_unregistered;
+        if is_removed {
+            let _ = fs::remove_file(state_file(path));
+        }
+        is_removed
     }
 
-    /// Deletes the branch, if it is still at the commit from which it was made.
-    fn forget_branch(&self, until: &Until) -> bool {
-        let repository = &self.repository;
-        let mut command = repository.git.here();
-        self.succeeds(command.args(["update-ref", "-d", &reference(&self.branch), &repository.head]), until)
+    /// Deletes a branch, if it is at this commit.
+    pub(super) fn forget_branch(&self, branch: &str, commit: &str, until: &Until) -> bool {
+        self.succeeds(self.git.here().args(["update-ref", "-d", &reference(branch), commit]), until)
     }
 
-    fn succeeds(&self, command: &mut Command, until: &Until) -> bool {
-        matches!(self.repository.git.run(command, false, until), Ok((Some(0), _)))
+    pub(super) fn succeeds(&self, command: &mut Command, until: &Until) -> bool {
+        matches!(self.git.run(command, false, until), Ok((Some(0), _)))
     }
 }
 
 /// The full name of a branch.
-fn reference(branch: &str) -> String {
+pub(super) fn reference(branch: &str) -> String {
     format!("refs/heads/{branch}")
 }

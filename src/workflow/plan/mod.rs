@@ -19,12 +19,8 @@ pub use rules::{Checked, read};
 pub const PHASES_MAX: usize = 99;
 /// The maximum number of tasks in a phase.
 pub const TASKS_MAX: usize = 99;
-/// The maximum number of commands in a phase.
-pub const COMMANDS_MAX: usize = 20;
 /// The maximum number of protected entries in a phase.
 pub const PROTECTED_MAX: usize = 50;
-/// The maximum length of a command, in bytes.
-pub const COMMAND_BYTES_MAX: usize = 4096;
 
 /// A plan, as far as it is valid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! The sections Verify and Protect of a phase.
 
+use super::PROTECTED_MAX;
 use super::phase::{Manual, PlanPhase, Protected, VerifyCommand, task};
-use super::{COMMAND_BYTES_MAX, COMMANDS_MAX, PROTECTED_MAX};
+use crate::protocol::limits::{COMMAND_BYTES, COMMANDS};
 use crate::protocol::workflow::HOME;
 use crate::workflow::markdown::{FencePlace, TextLine};
 use crate::workflow::violation::{Rule, Violations};
@@ -49,7 +50,7 @@ pub(super) fn read(lines: &[TextLine<'_>], phase: &mut PlanPhase, found: &mut Vi
             (Section::Verify, FencePlace::Inside | FencePlace::Closes) => {}
         }
     }
-    if phase.verify.len() > COMMANDS_MAX {
+    if phase.verify.len() > COMMANDS {
         found.absent(Rule::TooLarge, "Use at most 20 commands in a phase.");
     }
     if phase.protect.len() > PROTECTED_MAX {
@@ -72,7 +73,7 @@ fn command(line: &TextLine<'_>, found: &mut Violations) -> Option<VerifyCommand>
     if text.is_empty() || text.starts_with('#') {
         return None;
     }
-    if text.len() > COMMAND_BYTES_MAX {
+    if text.len() > COMMAND_BYTES {
         found.at(line.number, Rule::Command, "Shorten this command to at most 4,096 bytes.");
     } else if text.ends_with('\\') {
         found.at(line.number, Rule::Command, "Write the command in one line: a backslash does not continue it.");

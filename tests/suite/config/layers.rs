@@ -58,6 +58,7 @@ fn read(case: &Case, name: &str) -> String {
 fn sample(key: &str, layer: usize) -> Value {
     let one = |values: [Value; 3]| values[layer].clone();
     match key {
+        "worktree.copy" | "worktree.setup" => json!([format!("a{layer}")]),
         "output" => one([json!("json"), json!("cli"), json!("json")]),
         "interactive" | "question_markers" | "raw_prompt" | "fail_on_denied" | "alert" | "debug.enabled" => {
             json!(layer != 1)

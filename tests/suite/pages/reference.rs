@@ -733,6 +733,8 @@ fn every_limit_is_listed() {
         ("answers `allow_always`", limits::REMEMBERED.to_string()),
         ("a command, call", size(limits::REMEMBERED_BYTES)),
         ("entries in `denied`", limits::LEFT_LISTED.to_string()),
+        ("commands", limits::COMMANDS.to_string()),
+        ("a command that", size(limits::COMMAND_BYTES)),
         ("further prompts", limits::PROMPTS_WAITING.to_string()),
     ];
     let source = include_str!("../../../src/protocol/limits.rs");

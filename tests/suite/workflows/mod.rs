@@ -24,3 +24,4 @@ mod served;
 pub(crate) mod spec;
 mod status;
 mod worktree;
+mod worktrees;

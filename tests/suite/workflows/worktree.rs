@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 #[track_caller]
-fn git(case: &Case, args: &[&str]) -> String {
+pub(crate) fn git(case: &Case, args: &[&str]) -> String {
     let mut git = Command::new("git");
     git.current_dir(case.work()).env_clear().env("PATH", std::env::var_os("PATH").unwrap());
     git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
@@ -20,13 +20,13 @@ fn git(case: &Case, args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn commit_all(case: &Case) {
+pub(crate) fn commit_all(case: &Case) {
     git(case, &["add", "-A"]);
     git(case, &["commit", "-q", "--allow-empty", "-m", "all"]);
 }
 
 /// A project in a repository with a commit, and an agent that does this in the shell.
-fn repository(work: &str) -> Case {
+pub(crate) fn repository(work: &str) -> Case {
     let script = if work.is_empty() { Script::new() } else { Script::new().sh(work) };
     let case = Case::with(script.done("ok")).git().file("work/.spektacular/config.json", "{}\n");
     fs::write(case.work().join("old.txt"), "old\n").unwrap();
@@ -34,12 +34,23 @@ fn repository(work: &str) -> Case {
     case
 }
 
-fn worktree(case: &Case, name: &str) -> PathBuf {
-    case.work().join(".spektacular/local/worktrees").join(name)
+/// The folder of all worktrees.
+fn worktrees(case: &Case) -> PathBuf {
+    case.path("home/.local/state/spektacular/worktrees")
+}
+
+/// The path of a worktree: its name and four digits for its repository.
+pub(crate) fn worktree(case: &Case, name: &str) -> PathBuf {
+    let entries = fs::read_dir(worktrees(case)).into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_it = |path: &PathBuf| {
+        let file = path.file_name().unwrap().to_str().unwrap();
+        file.strip_prefix(name).is_some_and(|rest| rest.len() == 5 && rest.starts_with('-'))
+    };
+    entries.into_iter().find(is_it).unwrap_or_else(|| worktrees(case).join(format!("{name}-none")))
 }
 
 /// The number of worktrees, and the branches of runs.
-fn state(case: &Case) -> (usize, String) {
+pub(crate) fn state(case: &Case) -> (usize, String) {
     let trees = git(case, &["worktree", "list", "--porcelain"]).matches("worktree ").count();
     (trees, git(case, &["branch", "--format=%(refname:short)", "--list", "spektacular/*"]))
 }
@@ -59,12 +70,13 @@ fn the_work_is_in_the_worktree_and_the_commands_for_it_are_shown() {
     );
     assert_eq!((read(&path.join("new.txt")), read(&path.join("old.txt"))), ("new\n".into(), "changed\n".into()));
     assert!(!case.work().join("new.txt").exists() && read(&case.work().join("old.txt")) == "old\n");
-    assert_eq!(git(&case, &["status", "--porcelain"]), "", "git ignores the worktree");
+    assert_eq!(git(&case, &["status", "--porcelain"]), "");
     assert_eq!(state(&case), (2, "spektacular/fix\n".into()));
 
     // Each command works as it is shown, and the last one leaves nothing.
     let sh = |name: &str| sh(&case, &shown(&did.err, name)).unwrap();
     assert!(sh("look").contains("new.txt"));
+    sh("commit");
     sh("merge");
     assert_eq!(read(&case.work().join("new.txt")), "new\n");
     sh("remove");
@@ -82,7 +94,9 @@ fn shown(closing: &str, name: &str) -> String {
 #[track_caller]
 fn sh(case: &Case, command: &str) -> Result<String, String> {
     let mut sh = Command::new("sh");
+    let program = Path::new(env!("CARGO_BIN_EXE_spektacular")).parent().unwrap().display();
     sh.args(["-c", command]).current_dir("/").env("HOME", case.path("home")).env("GIT_EDITOR", "echo done >");
+    sh.env("PATH", format!("{program}:/usr/bin:/bin")).env_remove("XDG_STATE_HOME").env_remove("XDG_CONFIG_HOME");
     let identity = ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"];
     let output = sh.envs(identity.map(|name| (name, "t@example.invalid"))).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -101,10 +115,12 @@ fn the_closing_lines_are_about_the_real_head_and_lose_no_commit() {
         let did = case.run(&["adhoc", "--worktree=fix", "Work"]);
         assert!(did.code == Some(0) && did.err.contains(place), "{did:?}");
         let made = git(&case, &["-C", worktree(&case, "fix").to_str().unwrap(), "rev-parse", "HEAD"]);
-        assert!(sh(&case, &shown(&did.err, "look")).unwrap().contains("new.txt"), "{switch}");
-        // Nothing is removed before it is merged.
-        assert!(sh(&case, &shown(&did.err, "remove")).is_err(), "{switch}");
-        assert!(worktree(&case, "fix").exists(), "{switch}");
+        assert!(sh(&case, &shown(&did.err, "look")).unwrap().contains(" new\n"), "{switch}");
+        if switch.contains("detach") {
+            // Its commit would be lost.
+            assert!(sh(&case, &shown(&did.err, "remove")).unwrap_err().contains("is detached"));
+            assert!(worktree(&case, "fix").exists(), "{switch}");
+        }
         sh(&case, &shown(&did.err, "merge")).unwrap();
         git(&case, &["merge-base", "--is-ancestor", made.trim(), "HEAD"]);
         sh(&case, &shown(&did.err, "remove")).unwrap();
@@ -114,11 +130,12 @@ fn the_closing_lines_are_about_the_real_head_and_lose_no_commit() {
 
 /// The repository of a submodule lies in git's data of the worktree, and goes with it.
 #[test]
-fn no_closing_line_removes_a_submodule() {
+fn no_command_removes_a_submodule_that_the_agent_made() {
     let update = "git -c protocol.file.allow=always submodule update --init -q";
     let commit = "git -C sub -c user.name=t -c user.email=t@example.invalid commit -q --allow-empty -m new";
     let reset = "git submodule update -q; git submodule deinit -q sub";
-    for work in [format!("{update}; {commit}; {reset}"), format!("{update}; {commit}"), update.to_owned()] {
+    let empty = "test -e sub/.git && exit 1; true";
+    for work in [format!("{empty}; {update}; {commit}; {reset}"), format!("{empty}; {update}; {commit}")] {
         let case = repository(&work);
         let inner = case.path("inner").display().to_string();
         fs::create_dir(&inner).unwrap();
@@ -126,9 +143,13 @@ fn no_closing_line_removes_a_submodule() {
         git(&case, &["-C", &inner, "commit", "-q", "--allow-empty", "-m", "inner"]);
         git(&case, &["-c", "protocol.file.allow=always", "submodule", "add", "-q", &inner, "sub"]);
         commit_all(&case);
+        git(&case, &["submodule", "--quiet", "deinit", "sub"]);
+        fs::remove_dir_all(case.work().join(".git/modules/sub")).unwrap();
         let did = case.run(&["adhoc", "--worktree=fix", "Work"]);
+        assert!(did.err.contains("are empty, because filling them needs the network: sub\n"), "{did:?}");
         assert!(did.code == Some(0) && did.err.contains("push what is new in its submodules"), "{work}: {did:?}");
-        assert!(!did.err.contains("  remove") && !did.err.contains("--force"), "{}", did.err);
+        assert!(sh(&case, &shown(&did.err, "remove")).is_err(), "{work}");
+        assert!(case.run(&["worktrees", "rm", "fix", "--force"]).refused(2).contains("push or move them"), "{work}");
         assert!(worktree(&case, "fix").exists());
     }
 }
@@ -173,7 +194,10 @@ fn a_session_with_a_name_is_found_from_the_repository() {
 #[test]
 fn a_folder_that_is_no_worktree_is_not_offered_as_one() {
     let case = repository("echo new >new.txt");
-    fs::create_dir_all(worktree(&case, "fix")).unwrap();
+    assert_eq!(case.run(&["adhoc", "--worktree=fix", "Work"]).code, Some(0));
+    let path = worktree(&case, "fix");
+    assert_eq!(case.run(&["worktrees", "rm", "fix", "--force"]).code, Some(0));
+    fs::create_dir_all(path).unwrap();
     let did = case.run(&["adhoc", "--worktree=fix", "Work"]);
     let error = did.refused(2);
     assert!(error.contains("is not a worktree of this repository") && !error.contains("--cwd"), "{error}");
@@ -203,7 +227,7 @@ fn a_worktree_without_work_is_removed() {
         assert!(did.err.contains("had no changes and was removed"), "{}", did.err);
         assert!(!did.err.contains("--continue"), "nothing is left to continue: {}", did.err);
         assert_eq!(state(&case), (1, String::new()));
-        assert_eq!(fs::read_dir(worktree(&case, "")).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(worktrees(&case)).unwrap().count(), 0);
     }
 }
 
@@ -217,7 +241,8 @@ fn the_next_word_is_part_of_the_prompt() {
     let outcome = session.finish_unchecked();
     outcome.completed();
     assert!(outcome.log().prompts()[0].contains("Fix it"), "{:?}", outcome.log().prompts());
-    let names: Vec<_> = fs::read_dir(worktree(outcome.case(), "")).unwrap().map(|entry| entry.unwrap()).collect();
+    let names: Vec<_> = fs::read_dir(worktrees(outcome.case())).unwrap().map(|entry| entry.unwrap()).collect();
+    let names: Vec<_> = names.into_iter().filter(|entry| entry.path().is_dir()).collect();
     assert_eq!(names.len(), 1);
     assert!(names[0].file_name().to_str().unwrap().starts_with("20"), "a generated name");
 }
@@ -226,21 +251,21 @@ fn the_next_word_is_part_of_the_prompt() {
 fn work_of_any_kind_keeps_the_worktree() {
     let identity = "git -c user.name=t -c user.email=t@example.invalid";
     let commit = format!("{identity} commit -q --allow-empty -m mine");
-    for (work, shown) in [
-        ("echo x >ignored.log", "status"),
-        (commit.as_str(), "log -p HEAD..spektacular/kept"),
-        ("git switch -q --detach", "log -p"),
-        ("rm old.txt", "status"),
+    for (work, line) in [
+        ("echo x >ignored.log", "0 commits to merge, 0 files to commit"),
+        (commit.as_str(), "1 commit to merge, 0 files to commit"),
+        ("git switch -q --detach", "detached at"),
+        ("rm old.txt", "0 commits to merge, 1 file to commit"),
         // The look cannot trust this one.
-        ("rm .git", "status"),
+        ("rm .git", "is incomplete"),
     ] {
         let case = repository(work);
         fs::write(case.work().join(".gitignore"), "*.log\n").unwrap();
         commit_all(&case);
         let did = case.run(&["adhoc", "--worktree=kept", "Work"]);
         assert_eq!(did.code, Some(0), "{did:?}");
-        let look = did.err.lines().find(|line| line.starts_with("  look")).unwrap_or_else(|| panic!("{}", did.err));
-        assert!(look.contains(shown), "{work}: {look}");
+        let look = sh(&case, &shown(&did.err, "look")).unwrap();
+        assert!(look.contains(line), "{work}: {look}");
         assert!(worktree(&case, "kept").is_dir(), "{work}");
     }
 }
@@ -254,7 +279,7 @@ fn a_name_that_is_taken_is_refused_with_the_way_on() {
         let did = case.run(&["adhoc", "--output", output, "--worktree=fix", "Work"]);
         let text = if output == "json" { &did.out } else { &did.err };
         assert_eq!(did.code, Some(2), "{did:?}");
-        for part in [&format!("--cwd {path}"), &format!("git worktree remove {path}"), "The worktree fix exists"] {
+        for part in [format!("--cwd {path}").as_str(), "spektacular worktrees rm fix", "The worktree fix exists"] {
             assert!(text.contains(part), "{part}: {text}");
         }
     }
@@ -291,7 +316,7 @@ fn without_a_spektacular_folder_the_worktree_is_in_the_state_folder() {
     assert_eq!(did.code, Some(0), "{did:?}");
     assert_eq!(git(&case, &["status", "--porcelain", "--ignored"]), before);
     let list = git(&case, &["worktree", "list"]);
-    assert!(list.contains("/spektacular/worktrees/") && list.contains("/fix "), "{list}");
+    assert!(list.contains("/spektacular/worktrees/fix-"), "{list}");
 }
 
 #[test]
@@ -365,7 +390,7 @@ fn nothing_that_a_repository_of_the_agents_configures_runs() {
 
 /// A repository whose checkouts stop after this work in the shell, for longer than a stopped run may take. The file gets
 /// the pid of git then.
-fn slow_checkout((step, work): (&str, &str)) -> (Case, PathBuf) {
+pub(crate) fn slow_checkout((step, work): (&str, &str)) -> (Case, PathBuf) {
     let case = repository("");
     let adding = case.path("adding");
     let slow = format!("case \"$*\" in *'{step}'*) {work}; echo $$ >{}; sleep 600 ;; esac", adding.display());
@@ -382,7 +407,7 @@ const STAGES: [(&str, &str); 5] = [
     ("reset --hard", "/usr/bin/git \"$@\""),
 ];
 
-fn is_adding(adding: &Path) -> bool {
+pub(crate) fn is_adding(adding: &Path) -> bool {
     fs::read_to_string(adding).is_ok_and(|text| text.ends_with('\n'))
 }
 
@@ -550,12 +575,12 @@ fn a_stopped_run_names_what_git_did_not_complete() {
     session.wait_until("the removal", || calls(&session.case).contains("remove"));
     let outcome = session.finish();
     outcome.cancelled();
-    assert!(outcome.stderr.contains("git worktree list shows its path"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("spektacular worktrees rm fix"), "{}", outcome.stderr);
     is_over(&outcome);
 
     // The look at the work, and the removal after it.
     for (hangs, closing) in
-        [("*status*", "the worktree fix cannot be read"), ("*'worktree remove'*", "git worktree remove")]
+        [("*status*", "the worktree fix cannot be read"), ("*'worktree remove'*", "spektacular worktrees rm fix")]
     {
         let mut session = stuck("listen", hangs).args(&["--worktree=fix", "--prompt", "go"]).spawn();
         session.until("run.started");

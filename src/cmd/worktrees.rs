@@ -1,0 +1,421 @@
+//! `worktrees`: lists the worktrees that runs left in this repository, shows one, merges one, and removes one.
+
+use super::worktree::{branch_of, name_at, place, repository};
+use super::{finish, secrets_here};
+use crate::clean::{escaped, one_line, shell_word};
+use crate::cli::action::{ActionRow, Offers, Word, act, actions, bare, one};
+use crate::cli::command::{Command, CommandText, Runnable, Words};
+use crate::cli::row::{GivenFlag, Row, flags, json, output, own_path, own_switch, store};
+use crate::cli::{Output, Wrong};
+use crate::io::files::{main_of, worktrees_folder};
+use crate::json::{map_strings, to_line};
+use crate::process::git::kept::{Merged, Taken, TreeContents, TreeState};
+use crate::process::git::worktree::{Repository, known_in};
+use crate::process::query::Until;
+use crate::protocol::failure::{Code, Failure};
+use crate::suggest::{Typed, Unknown};
+use crate::workflow::counted;
+use serde_json::{Value, json};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+pub(super) const COMMAND: Command = Command {
+    words: Words::Actions(&actions::<_, { ACTIONS.len() }>(ACTIONS)),
+    flags: &flags::<_, { FLAGS.len() }>(FLAGS),
+    ..Command::named(
+        "worktrees",
+        &CommandText {
+            about: "list, show, merge and remove the worktrees that runs left",
+            more: "\
+A worktree is one that --worktree made in this repository, in the user's state folder. NAME is its name.
+merge merges its branch into the branch here. It needs everything to be committed on both sides, and undoes a merge with
+conflicts. rm removes its folder, and its branch if another branch has all of its commits; it refuses to lose a commit.
+Neither touches a worktree in which a run works.",
+            examples: &[
+                ("spektacular adhoc --worktree=fix --yes \"Fix the parser\"", "make one"),
+                ("spektacular worktrees", "list them"),
+                ("spektacular worktrees merge fix", "merge its commits into the branch here"),
+                ("spektacular worktrees rm fix", "remove it"),
+            ],
+        },
+        |given, words| Ok(Runnable::new(read(given, words)?, |args| run(&args))),
+    )
+};
+
+const FLAGS: &[Row<WorktreesArgs>] = &[
+    own_path("cwd", "DIR", "a directory in the repository", |to: &mut WorktreesArgs| &mut to.cwd)
+        .short('C')
+        .begins("The worktrees"),
+    own_switch("force", "rm: remove also what nobody has committed; commits stay", |to: &mut WorktreesArgs| {
+        to.force = true
+    }),
+    output(|to: &mut WorktreesArgs| &mut to.output),
+    json(|to: &mut WorktreesArgs| &mut to.output),
+];
+
+#[derive(Debug, Default)]
+struct WorktreesArgs {
+    what: WorktreesAction,
+    cwd: Option<PathBuf>,
+    force: bool,
+    output: Output,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+enum WorktreesAction {
+    /// The action `list`, also without an action.
+    #[default]
+    List,
+    Show(String),
+    Merge(String),
+    Remove(String),
+}
+
+const NAME: &[Word; 1] = &[Word { name: "NAME", offers: Offers::Worktrees }];
+
+const ACTIONS: &[ActionRow<WorktreesAction>] = &[
+    bare("list", "list the worktrees, also without an action", || WorktreesAction::List),
+    one("show", "show a worktree's place, its commits and its changed files", NAME, WorktreesAction::Show),
+    one("merge", "merge a worktree's commits into the branch here", NAME, WorktreesAction::Merge),
+    one("rm", "remove a worktree; commits that no other branch has stay", NAME, WorktreesAction::Remove),
+];
+
+fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<WorktreesArgs, Wrong> {
+    let mut args: WorktreesArgs = store(FLAGS, given)?;
+    if !words.is_empty() {
+        args.what = act("worktrees", ACTIONS, words)?;
+    }
+    match args.what {
+        WorktreesAction::List | WorktreesAction::Show(_) | WorktreesAction::Merge(_) if args.force => {
+            Err("--force is for worktrees rm.".into())
+        }
+        WorktreesAction::List | WorktreesAction::Show(_) | WorktreesAction::Merge(_) | WorktreesAction::Remove(_) => {
+            Ok(args)
+        }
+    }
+}
+
+/// The time limit for git. A merge runs the hooks of the repository.
+const GIT_LIMIT: Duration = Duration::from_secs(600);
+/// The maximum number of commits and of files that `show` lists.
+const LISTED: usize = 20;
+/// The number of characters of a commit that are shown.
+const SHORT_COMMIT: usize = 12;
+
+/// The repository with the worktrees.
+struct Trees {
+    repository: Repository,
+    folder: PathBuf,
+    until: Until,
+}
+
+/// A worktree of a run.
+struct Tree {
+    name: String,
+    path: PathBuf,
+    state: TreeState,
+    /// Whether a run works in it.
+    is_used: bool,
+    /// The number of commits that HEAD here lacks. `None`: git cannot tell.
+    commits: Option<u64>,
+}
+
+fn run(args: &WorktreesArgs) -> u8 {
+    finish(text(args))
+}
+
+fn text(args: &WorktreesArgs) -> Result<String, Failure> {
+    let trees = Trees::around(args.cwd.as_deref().unwrap_or(Path::new(".")))?;
+    let (value, words) = match &args.what {
+        WorktreesAction::List => {
+            let all = trees.all()?;
+            let value = json!({"worktrees": all.iter().map(Tree::entry).collect::<Vec<_>>()});
+            (value, all.iter().map(Tree::line).collect())
+        }
+        WorktreesAction::Show(name) => {
+            let tree = trees.find(name)?;
+            (json!({"worktree": tree.entry()}), trees.shown(&tree))
+        }
+        WorktreesAction::Merge(name) => trees.merge(&trees.find(name)?)?,
+        WorktreesAction::Remove(name) => trees.remove(&trees.find(name)?, args.force)?,
+    };
+    let redactor = secrets_here();
+    Ok(match args.output {
+        Output::Json => map_strings(&to_line(&value), &mut |text| redactor.redact(text).into_owned()) + "\n",
+        Output::Cli => redactor.redact(&words).into_owned(),
+    })
+}
+
+/// The names of the worktrees of the repository around the current directory, read without git.
+pub(super) fn names() -> Vec<String> {
+    let (Some(folder), Ok(cwd)) = (worktrees_folder(), std::env::current_dir()) else { return Vec::new() };
+    let paths = std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let name = |path: PathBuf| {
+        let main = main_of(&path).filter(|main| cwd.starts_with(main))?;
+        name_at(&folder, &main, &path)
+    };
+    paths.filter_map(name).collect()
+}
+
+impl Trees {
+    fn around(cwd: &Path) -> Result<Trees, Failure> {
+        let until = Until::deadline(Instant::now() + GIT_LIMIT);
+        let (_, repository) = repository(cwd, &until)?;
+        let folder = worktrees_folder()
+            .ok_or_else(|| refused("HOME or XDG_STATE_HOME must name the place of worktrees.".into()))?;
+        Ok(Trees { repository, folder, until })
+    }
+
+    /// The names and paths of the worktrees, also of incomplete ones that git has not registered, sorted by name.
+    fn paths(&self) -> Result<Vec<(String, PathBuf)>, Failure> {
+        let main = self.repository.main();
+        let unreadable = |_| refused("git cannot list the worktrees: see what git worktree list reports.".into());
+        let registered = self.repository.registered(&self.until).map_err(unreadable)?;
+        let known = known_in(&self.folder);
+        let all = registered.into_iter().map(|one| one.path).chain(known);
+        let mut named: Vec<(String, PathBuf)> =
+            all.filter_map(|path| Some((name_at(&self.folder, main, &path)?, path))).collect();
+        named.sort();
+        named.dedup();
+        Ok(named)
+    }
+
+    fn all(&self) -> Result<Vec<Tree>, Failure> {
+        Ok(self.paths()?.into_iter().map(|(name, path)| self.tree(name, path)).collect())
+    }
+
+    fn tree(&self, name: String, path: PathBuf) -> Tree {
+        let is_used = self.repository.take(&path).is_none();
+        let state = self.repository.state_of(&path, &self.until);
+        let commit = match &state {
+            TreeState::Whole(contents) => contents.head.commit.clone(),
+            TreeState::Missing | TreeState::Incomplete => self.repository.commit_of(&branch_of(&name), &self.until),
+        };
+        let commits = commit.and_then(|commit| self.repository.unmerged(&commit, &self.until).ok());
+        Tree { name, path, state, is_used, commits }
+    }
+
+    fn find(&self, name: &str) -> Result<Tree, Failure> {
+        let path = place(&self.folder, self.repository.main(), name);
+        let all = self.paths()?;
+        match all.iter().find(|(known, _)| known == name) {
+            Some(_) => Ok(self.tree(name.to_owned(), path)),
+            None => {
+                let unknown = Unknown { what: "worktree", dashes: "", typed: Typed::Value(name), place: "" };
+                let names = all.iter().map(|(name, _)| name.as_str());
+                Err(refused(unknown.message(names, "`spektacular worktrees` lists them.")))
+            }
+        }
+    }
+
+    /// The facts about a worktree, one per line.
+    fn shown(&self, tree: &Tree) -> String {
+        let path = shell_word(&tree.path.to_string_lossy());
+        let row = |label: &str, fact: &str| format!("{label:10} {fact}\n");
+        let mut text = row("worktree", &tree.name) + &row("state", &tree.words()) + &row("directory", &path);
+        let TreeState::Whole(TreeContents { head, changed, .. }) = &tree.state else { return text };
+        text.push_str(&row("HEAD", &head.to_string()));
+        let commit = head.commit.as_deref().unwrap_or_default();
+        let commits = self.repository.subjects(commit, LISTED, &self.until).unwrap_or_default();
+        let files = changed.iter().take(LISTED).map(|file| one_line(&file.to_string_lossy()));
+        let rows = |label: &str, rows: Vec<String>, of: usize| {
+            let more = (of > rows.len()).then(|| format!("{:10} and {} more\n", "", of - rows.len()));
+            let labels = std::iter::once(label).chain(std::iter::repeat(""));
+            let lines: String = labels.zip(rows).map(|(label, row)| format!("{label:10} {row}\n")).collect();
+            lines + &more.unwrap_or_default()
+        };
+        let commits: Vec<String> = commits.iter().map(|line| one_line(line)).collect();
+        text.push_str(&rows("commits", commits, tree.commits.unwrap_or_default() as usize));
+        text.push_str(&rows("changed", files.collect(), changed.len()));
+        if tree.commits != Some(0) {
+            let root = shell_word(&self.repository.root().to_string_lossy());
+            let short: String = commit.chars().take(SHORT_COMMIT).collect();
+            text.push_str(&row("difference", &format!("git -C {root} diff HEAD...{short}")));
+        }
+        text
+    }
+
+    /// Takes a worktree that is whole and that no run uses.
+    fn take(&self, tree: &Tree) -> Result<Taken, Failure> {
+        let used = || refused(format!("A run works in the worktree {}: wait until it ends, or stop it.", tree.name));
+        self.repository.take(&tree.path).ok_or_else(used)
+    }
+
+    fn merge(&self, tree: &Tree) -> Result<(Value, String), Failure> {
+        let _taken = self.take(tree)?;
+        let (name, path) = (&tree.name, shell_word(&tree.path.to_string_lossy()));
+        let contents = match &tree.state {
+            TreeState::Whole(contents) => contents,
+            TreeState::Missing | TreeState::Incomplete => {
+                let branch = branch_of(name);
+                return Err(refused(format!(
+                    "The worktree {name} {}: merge what its branch has with git merge {branch}.",
+                    tree.words()
+                )));
+            }
+        };
+        if self.repository.root() == tree.path {
+            return Err(refused(
+                "Merge from the work tree that gets the commits, not from the worktree itself.".into(),
+            ));
+        }
+        if !contents.changed.is_empty() {
+            return Err(refused(format!(
+                "The worktree {name} has {} that nobody has committed: git -C {path} add -A && git -C {path} commit",
+                counted(contents.changed.len(), "file")
+            )));
+        }
+        if contents.in_submodules {
+            return Err(refused(format!(
+                "Submodules of the worktree {name} may have commits that exist nowhere else: push them, then merge with git."
+            )));
+        }
+        let unreadable = |_| refused("git cannot read the work tree here: see what git status reports.".into());
+        let (here, is_changed) = self.repository.tree_around(&self.until).map_err(unreadable)?;
+        let Some(into) = here.branch else {
+            return Err(refused("HEAD is detached here: switch to the branch that gets the commits.".into()));
+        };
+        if is_changed {
+            return Err(refused("The work tree here has changes: commit or stash them first.".into()));
+        }
+        let Some(from) = contents.head.branch.as_ref().or(contents.head.commit.as_ref()) else {
+            return Err(refused(format!("The worktree {name} has no commit.")));
+        };
+        let commits = tree.commits.unwrap_or_default();
+        let root = shell_word(&self.repository.root().to_string_lossy());
+        match self.repository.merge(from, &self.until) {
+            Merged::Done => {}
+            Merged::Refused => {
+                let by_hand = format!("git -C {root} merge {}", shell_word(from));
+                return Err(refused(format!(
+                    "git did not merge {name}, and nothing has changed: see why with {by_hand}"
+                )));
+            }
+            Merged::Stuck => {
+                return Err(refused(format!(
+                    "git did not merge {name}, and the attempt could not be undone: see git -C {root} status"
+                )));
+            }
+        }
+        let text = format!(
+            "merged {} of {name} into {into}; to remove it: spektacular worktrees rm {name}\n",
+            counted(commits as usize, "commit")
+        );
+        Ok((json!({"merged": tree.entry(), "into": into}), text))
+    }
+
+    fn remove(&self, tree: &Tree, force: bool) -> Result<(Value, String), Failure> {
+        let taken = self.take(tree)?;
+        let (name, path) = (&tree.name, shell_word(&tree.path.to_string_lossy()));
+        let branch = branch_of(name);
+        if let TreeState::Whole(contents) = &tree.state {
+            self.may_lose(name, &path, contents, force)?;
+        }
+        let known = self.repository.commit_of(&branch, &self.until);
+        if !self.repository.remove_kept(&tree.path, &taken, &self.until) {
+            return Err(refused(format!(
+                "The worktree {name} cannot be removed as a whole: see what is left in {path}"
+            )));
+        }
+        let left =
+            known.as_ref().map(|commit| (commit, self.repository.only_there(commit, Some(&branch), &self.until)));
+        let is_kept = match left {
+            None => false,
+            Some((commit, Ok(0))) => !self.repository.delete_branch(&branch, commit, &self.until),
+            Some((_, Ok(1..) | Err(_))) => true,
+        };
+        let and = if is_kept {
+            format!("; the branch {branch} stays, because no other one has its commits")
+        } else {
+            String::new()
+        };
+        Ok((json!({"removed": tree.entry(), "branch": is_kept.then_some(branch)}), format!("removed {name}{and}\n")))
+    }
+
+    /// Fails if the removal of a worktree loses a commit, or without `force` a file.
+    fn may_lose(&self, name: &str, path: &str, contents: &TreeContents, force: bool) -> Result<(), Failure> {
+        if contents.in_submodules || contents.nested {
+            return Err(refused(format!(
+                "The worktree {name} has repositories of its own, whose commits may exist nowhere else: push or move them, \
+                 then remove it with git worktree remove --force {path}"
+            )));
+        }
+        let Some(commit) = &contents.head.commit else { return Ok(()) };
+        let lost = match contents.head.branch {
+            Some(_) => Ok(0),
+            None => self.repository.only_there(commit, None, &self.until),
+        };
+        if lost != Ok(0) {
+            return Err(refused(format!(
+                "HEAD of the worktree {name} is detached, and no branch has its commits: keep them with git -C {path} \
+                 branch NAME"
+            )));
+        }
+        if !contents.changed.is_empty() && !force {
+            return Err(refused(format!(
+                "The worktree {name} has {} that nobody has committed: commit them, or remove them with --force.",
+                counted(contents.changed.len(), "file")
+            )));
+        }
+        Ok(())
+    }
+}
+
+impl Tree {
+    /// The state, in one word.
+    fn word(&self) -> &'static str {
+        match &self.state {
+            _ if self.is_used => "running",
+            TreeState::Missing => "missing",
+            TreeState::Incomplete => "incomplete",
+            TreeState::Whole(contents) if !contents.changed.is_empty() => "changed",
+            TreeState::Whole(_) if self.commits != Some(0) => "unmerged",
+            TreeState::Whole(_) => "merged",
+        }
+    }
+
+    /// The state, as the rest of a sentence about the worktree.
+    fn words(&self) -> String {
+        let (commits, changed) = (self.commits.unwrap_or_default() as usize, self.changed().unwrap_or_default());
+        let work = format!("{} to merge, {} to commit", counted(commits, "commit"), counted(changed, "file"));
+        match &self.state {
+            _ if self.is_used => format!("running: {work}"),
+            TreeState::Missing => "is missing: somebody removed its folder".to_owned(),
+            TreeState::Incomplete => "is incomplete: it was never finished, or git cannot read it".to_owned(),
+            TreeState::Whole(_) => work,
+        }
+    }
+
+    fn changed(&self) -> Option<usize> {
+        match &self.state {
+            TreeState::Whole(contents) => Some(contents.changed.len()),
+            TreeState::Missing | TreeState::Incomplete => None,
+        }
+    }
+
+    fn entry(&self) -> Value {
+        let head = match &self.state {
+            TreeState::Whole(contents) => contents.head.clone(),
+            TreeState::Missing | TreeState::Incomplete => Default::default(),
+        };
+        json!({
+            "name": self.name,
+            "path": self.path.to_string_lossy(),
+            "state": self.word(),
+            "branch": head.branch,
+            "commit": head.commit,
+            "commits": self.commits,
+            "changed": self.changed(),
+        })
+    }
+
+    fn line(&self) -> String {
+        let path = escaped(&self.path.to_string_lossy(), false).replace('\n', "\\u{a}");
+        format!("{}  {}  {path}\n", self.name, self.words())
+    }
+}
+
+fn refused(message: String) -> Failure {
+    Failure::new(Code::Usage, message)
+}

@@ -1,0 +1,125 @@
+//! Copies of ignored files for a new worktree. No link is followed on either side: the repository may be hostile, and the
+//! files that it ignores too.
+
+use super::query::Incomplete;
+use super::worktree::Worktree;
+use crate::io::files::OpenFolder;
+use crate::process::query::Until;
+use rustix::fs::{Mode, OFlags, fchmod, ioctl_ficlone};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// The maximum number of files to take along, and their maximum size in bytes where the file system has to copy them.
+const FILES_MAX: usize = 100_000;
+pub(crate) const BYTES_MAX: u64 = 2 << 30;
+/// The size of a piece of a copy, in bytes. Between two pieces, the copy can be ended.
+const PIECE: usize = 1 << 20;
+
+/// The result of taking files along.
+#[derive(Debug, Default)]
+pub(crate) struct TakenAlong {
+    pub(crate) files: usize,
+    /// The links, special files, repositories and unreadable files that stay behind, relative to the root.
+    pub(crate) left: Vec<PathBuf>,
+}
+
+/// The reason why files could not be taken along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotTaken {
+    /// There are more than [`FILES_MAX`] files, or [`BYTES_MAX`] bytes.
+    TooMuch,
+    /// git failed, or was too slow.
+    Git(Incomplete),
+}
+
+impl Worktree {
+    /// Copies the files that git ignores and that these globs match, with their modes, unless the checkout has them.
+    /// `base`: the folder of the globs, relative to the root.
+    pub(crate) fn take_along(&self, base: &Path, globs: &[String], until: &Until) -> Result<TakenAlong, NotTaken> {
+        let mut taken = TakenAlong::default();
+        if globs.is_empty() {
+            return Ok(taken);
+        }
+        let git = &self.repository.git;
+        let mut query = git.here();
+        query.args(["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--"]);
+        query.args(globs.iter().map(|glob| pathspec(base, glob)));
+        // Our own data belongs to one work tree.
+        query.arg(":(top,exclude,glob)**/.spektacular/**");
+        let (Some(0), list) = git.run(&mut query, false, until).map_err(NotTaken::Git)? else {
+            return Err(NotTaken::Git(Incomplete::Failed));
+        };
+        let names: Vec<&[u8]> = list.split(|&byte| byte == 0).filter(|name| !name.is_empty()).collect();
+        if names.len() > FILES_MAX {
+            return Err(NotTaken::TooMuch);
+        }
+        let mut room = BYTES_MAX;
+        for name in names {
+            let path = super::path_of(name);
+            match copy(git.root(), &self.path, path, &mut room, until) {
+                Ok(()) => taken.files += 1,
+                // The checkout has it.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) if error.kind() == io::ErrorKind::QuotaExceeded => return Err(NotTaken::TooMuch),
+                Err(error) if error.kind() == io::ErrorKind::TimedOut => return Err(NotTaken::Git(Incomplete::Late)),
+                Err(_) => taken.left.push(path.to_owned()),
+            }
+        }
+        Ok(taken)
+    }
+}
+
+/// The pathspec for a glob below a folder, whose own name is no glob.
+fn pathspec(base: &Path, glob: &str) -> OsString {
+    let mut spec = b":(top,glob)".to_vec();
+    for part in base.components() {
+        for byte in part.as_os_str().as_bytes() {
+            if b"*?[]\\".contains(byte) {
+                spec.push(b'\\');
+            }
+            spec.push(*byte);
+        }
+        spec.push(b'/');
+    }
+    spec.extend(glob.bytes());
+    std::os::unix::ffi::OsStringExt::from_vec(spec)
+}
+
+/// Copies a regular file between two folders, by sharing its blocks if the file system can. `room`: the bytes that may
+/// still be copied otherwise. Error: the system's; `QuotaExceeded` without room, `TimedOut` when the time is up.
+fn copy(from: &Path, to: &Path, path: &Path, room: &mut u64, until: &Until) -> io::Result<()> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let folders = path.parent().unwrap_or(Path::new(""));
+    let walk = |root: &Path, step: fn(&OpenFolder, &std::ffi::OsStr) -> io::Result<OpenFolder>| {
+        folders.components().try_fold(OpenFolder::open(root)?, |folder, part| step(&folder, part.as_os_str()))
+    };
+    let source = walk(from, OpenFolder::inner)?.file(name, OFlags::RDONLY, 0)?;
+    let metadata = source.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let target = walk(to, OpenFolder::enter)?.create_new(name, 0o600)?;
+    if ioctl_ficlone(&target, &source).is_err() {
+        copy_bytes(source, &target, room, until)?;
+    }
+    Ok(fchmod(&target, Mode::from_raw_mode(metadata.mode() & 0o777))?)
+}
+
+fn copy_bytes(mut source: File, mut target: &File, room: &mut u64, until: &Until) -> io::Result<()> {
+    let mut piece = vec![0; PIECE];
+    loop {
+        if until.is_over() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        let read = source.read(&mut piece)?;
+        if read == 0 {
+            return Ok(());
+        }
+        *room = room.checked_sub(read as u64).ok_or(io::ErrorKind::QuotaExceeded)?;
+        target.write_all(&piece[..read])?;
+    }
+}
