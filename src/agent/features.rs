@@ -1,6 +1,6 @@
 //! The features of an agent: what it can do, and how its process behaves.
 
-use super::limit::{Keeper, Keepers};
+use super::limit::{Keeper, Keepers, Limit};
 use super::{Preference, ResultWay};
 use crate::protocol::outbound::Capabilities;
 use crate::protocol::words::McpTransport;
@@ -37,11 +37,12 @@ pub struct Features {
 }
 
 impl Features {
-    /// The features of a driver that keeps every limit itself and has no tool of its own.
-    pub fn of_step(capabilities: Capabilities) -> Features {
+    /// The features that most drivers have: an agent that stays, listens and reports its tools, with a result in its text,
+    /// no images and no preferences.
+    pub fn usual(capabilities: Capabilities, keeper: impl Fn(Limit) -> Keeper) -> Features {
         Features {
             capabilities,
-            keepers: Keepers::by(|_| Keeper::Agent),
+            keepers: Keepers::by(keeper),
             preferences: Vec::new(),
             transports: McpTransport::ALL,
             images: false,

@@ -137,11 +137,7 @@ impl Keepers {
 }
 
 /// Prepares the agent's start, once all its limits are known to hold.
-pub(crate) fn launch(
-    settings: &Settings,
-    driver: &mut dyn Driver,
-    out: &mut DriverOutput,
-) -> Result<Option<Launch>, Failure> {
+pub(crate) fn launch(settings: &Settings, driver: &mut dyn Driver, out: &mut DriverOutput) -> Result<Launch, Failure> {
     let features = driver.features(settings);
     if settings.conversation && features.capabilities.conversation == Some(false) {
         let agent = &settings.agent;

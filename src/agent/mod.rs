@@ -421,9 +421,8 @@ pub trait Driver: Send {
     fn features(&self, settings: &Settings) -> Features;
 
     /// Prepares the agent's start with these settings. Adds a warning to `out` for each option that has no effect.
-    /// `None`: no process is needed, and the run begins with the events in `out`. Error: a setting that cannot work, such
-    /// as a value too long for a command line.
-    fn launch(&mut self, settings: &Settings, out: &mut DriverOutput) -> Result<Option<Launch>, Failure>;
+    /// Error: a setting that cannot work, such as a value too long for a command line.
+    fn launch(&mut self, settings: &Settings, out: &mut DriverOutput) -> Result<Launch, Failure>;
 
     /// Handles one line of the agent's stdout.
     fn line(&mut self, line: Line<'_>, out: &mut DriverOutput);

@@ -51,10 +51,8 @@ const DIFF_LINES: usize = 40;
 
 /// Runs the command with the registered signals; returns the exit code.
 pub(crate) fn run(adhoc: Adhoc, signals: Option<SignalChannels>) -> u8 {
-    {
-        let mut peer = JsonLines::new(adhoc.log_id);
-        run_with(adhoc, signals, &mut peer)
-    }
+    let mut peer = JsonLines::new(adhoc.log_id);
+    run_with(adhoc, signals, &mut peer)
 }
 
 /// Like [`run`]. `peer`: the peer of a run for an orchestrator.

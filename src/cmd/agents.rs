@@ -4,7 +4,7 @@
 use super::adhoc::has_colours;
 use super::agent_check::{Check, checks};
 use super::agent_verify::verify;
-use super::{complain, configured, named};
+use super::{complain, configured, json_line, named};
 use crate::agent::Program;
 use crate::agent::native::LoggedIn;
 use crate::agent::registry::Agent;
@@ -18,7 +18,6 @@ use crate::engine::redactor_here;
 use crate::help::between_words;
 use crate::io::output::print;
 use crate::io::tty::columns;
-use crate::json::to_line;
 use crate::process::sandbox::kernel;
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::protocol::request::Options;
@@ -124,7 +123,7 @@ fn done(typed: &AgentsArgs) -> Result<u8, Failure> {
 
 fn list(layers: &Layers, output: Output) -> String {
     match output {
-        Output::Json => object(&json!({"agents": layers.agents.iter().map(entry).collect::<Vec<_>>()})),
+        Output::Json => json_line(&json!({"agents": layers.agents.iter().map(entry).collect::<Vec<_>>()})),
         Output::Cli => table(&layers.agents.iter().collect::<Vec<_>>(), live_columns()),
     }
 }
@@ -145,7 +144,7 @@ fn check(agents: &[&Agent], layers: &Layers, typed: &AgentsArgs) -> (String, boo
     let available = found.iter().all(|(_, check)| check.problem.is_none());
     if typed.output == Output::Json {
         let agents: Vec<Value> = found.iter().map(|(agent, check)| checked(agent, check)).collect();
-        return (object(&json!({"agents": agents, "reminder": SHORTFALL, "sandbox": sandbox()})), available);
+        return (json_line(&json!({"agents": agents, "reminder": SHORTFALL, "sandbox": sandbox()})), available);
     }
     let look = look();
     let mut parts: Vec<String> = missing(&found, layers, &look).into_iter().collect();
@@ -206,10 +205,6 @@ fn sandbox_line() -> String {
         }
         Err(why) => format!("Sandbox: not available, because {why}{remedies}.\n"),
     }
-}
-
-fn object(value: &Value) -> String {
-    to_line(value) + "\n"
 }
 
 /// The program and arguments of an agent's entry, redacted because an argument may contain a key.

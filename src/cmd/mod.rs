@@ -45,9 +45,11 @@ use crate::help::overview;
 use crate::io::failpoint::point;
 use crate::io::output::{deliver, diagnose, explain};
 use crate::io::signals::{self, SignalChannels};
+use crate::json::to_line;
 use crate::process::query::find;
 use crate::protocol::failure::{Code, Failure, OUR_BUG};
 use crate::protocol::request::Options;
+use serde_json::Value;
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::panic::catch_unwind;
@@ -176,6 +178,11 @@ pub fn no_room() -> u8 {
 
 pub fn command(name: &str) -> Option<&'static Command> {
     COMMANDS.iter().find(|command| command.is_named(name))
+}
+
+/// A value as a line of JSON.
+fn json_line(value: &Value) -> String {
+    to_line(value) + "\n"
 }
 
 /// Reports a failure on stderr; returns the exit code. Redacts the message: a name in it can be a misplaced secret.

@@ -1,14 +1,13 @@
 //! `sessions`: lists the last sessions in a directory, newest first, shows one, and removes one.
 
 use super::agent_check::capabilities;
-use super::{configured, finish};
+use super::{configured, finish, json_line};
 use crate::clean::escaped;
 use crate::cli::action::{ActionRow, Offers, Word, act, actions, bare, one};
 use crate::cli::command::{Command, CommandText, Runnable, Words};
 use crate::cli::row::{GivenFlag, Row, flags, json, output, own_path, store};
 use crate::cli::{Output, Wrong, foreign};
 use crate::config::Layers;
-use crate::json::to_line;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::request::Options;
 use crate::sessions::{SessionFile, Stored, find, newest};
@@ -112,10 +111,10 @@ fn text(typed: &SessionsArgs) -> Result<String, Failure> {
     let one = |name: &str| find(&found, name).map_err(|message| Failure::new(Code::SessionNotFound, message));
     Ok(match (&typed.what, typed.output) {
         (SessionsAction::List, Output::Json) => {
-            whole(&json!({"sessions": found.iter().map(|found| entry(found, &cwd)).collect::<Vec<_>>()}))
+            json_line(&json!({"sessions": found.iter().map(|found| entry(found, &cwd)).collect::<Vec<_>>()}))
         }
         (SessionsAction::List, Output::Cli) => found.iter().map(|found| line(found, now)).collect(),
-        (SessionsAction::Show(name), Output::Json) => whole(&json!({"session": entry(one(name)?, &cwd)})),
+        (SessionsAction::Show(name), Output::Json) => json_line(&json!({"session": entry(one(name)?, &cwd)})),
         (SessionsAction::Show(name), Output::Cli) => {
             let found = one(name)?;
             shown(found, &cwd, now, can_resume(&layers, found.0))
@@ -124,15 +123,11 @@ fn text(typed: &SessionsArgs) -> Result<String, Failure> {
             let found = one(name)?;
             remove(&layers, &cwd, found)?;
             match output {
-                Output::Json => whole(&json!({"removed": entry(found, &cwd)})),
+                Output::Json => json_line(&json!({"removed": entry(found, &cwd)})),
                 Output::Cli => format!("removed {} of {}; the agent keeps its own files\n", &*found.1.id, found.0),
             }
         }
     })
-}
-
-fn whole(value: &Value) -> String {
-    to_line(value) + "\n"
 }
 
 fn remove(layers: &Layers, cwd: &Path, (agent, stored): &Found<'_>) -> Result<(), Failure> {

@@ -74,7 +74,6 @@ pub(crate) fn plan_with(
     let settings = start.settings.clone();
     let mut out = DriverOutput::default();
     let launch = limit::launch(&settings, start.driver.as_mut(), &mut out)?;
-    let launch = launch.ok_or_else(Failure::of_our_own)?;
     // A dry run does not fail because a program is missing.
     let found = find_program(&launch, &settings, &nonce()).ok();
     let mut theirs =

@@ -1,58 +1,38 @@
 //! The host on this machine: the agent's process, its pipes and its tree; the guard; git; the socket of the ask-server.
 
-mod changed_files;
-mod places;
+mod conductor_calls;
 mod rest;
-mod sockets;
 
-use super::ask_connections::AskConnections;
+use super::ask_connections::{AskConnections, AskEvent};
 use super::ask_socket::AskSocket;
 use super::changes::{Waiting, Watch};
-use super::host::Host;
-use super::server_reports::ServerReports;
+use super::server_reports::{ServerReport, ServerReports};
 use super::session_lock::SessionLocks;
-use crate::agent::registry::Agent;
-use crate::agent::{Launch, Offered, Reply};
-use crate::io::files::{FileLock, read_regular};
+use crate::io::files::FileLock;
 use crate::io::signals::suspend_ourselves;
 use crate::process::agent_lines::AgentLines;
 use crate::process::child::{AgentProcess, ProcessEvent};
-use crate::process::git::worktree;
+use crate::process::git::{Changes, GitResult, Incomplete};
 use crate::process::guard::Guard;
-use crate::process::own_rules::kept_rules;
 use crate::process::readers::AgentOutput;
 use crate::process::sandbox::trusted::Trusted;
-use crate::process::sandbox::{self, SandboxFault};
 use crate::process::scratch::SocketFolder;
-use crate::process::session_files::{self, cost_before};
-use crate::process::tree::{self, Inherited, Signal, Swept, Tree};
-use crate::protocol::failure::Failure;
+use crate::process::tree::{self, Inherited, Signal, Swept};
 use crate::protocol::ids::SessionId;
 use crate::protocol::outbound::AgentExit;
-use crate::protocol::question::PathFact;
-use crate::protocol::request::{Launcher, McpServer, Settings};
-use crate::protocol::sandbox::Domain;
 use crate::protocol::words::Warning;
-use crate::run::{AgentEnd, FoundFiles, StopSignal};
+use crate::run::{AgentEnd, FoundFiles};
 use crate::system::{ControlGroup, lost_sight};
 use crossbeam_channel::{Receiver, never};
-use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use places::{directory, image, look};
 use rest::Rest;
 pub(super) use rest::Rested;
 
 /// The time limit for the sweep of processes that outlived the agent, after its own end and after a stop.
 const LEAK_LIMIT: Duration = Duration::from_secs(2);
 const LEAK_LIMIT_STOPPED: Duration = Duration::from_millis(500);
-/// The maximum size of a file that `value_from` names, in bytes.
-const VALUE_BYTES: u64 = 1 << 20;
-
-/// The number of random digits in the name of the ask-server. Agents limit the length of such names.
-const NAME_DIGITS: usize = 12;
 
 /// The warning about a missing guard.
 const NO_GUARD: &str = "The guard is not running: if spektacular is killed, the agent and its tools keep running";
@@ -374,169 +354,99 @@ impl LocalHost {
     }
 }
 
-impl Host for LocalHost {
-    fn now(&self) -> Duration {
-        self.now.0
+/// The sockets of the run: that of the ask-server, and that of the launchers of MCP servers.
+impl LocalHost {
+    /// The channel of the ask-server's events.
+    pub(super) fn asks(&self) -> Receiver<AskEvent> {
+        self.asking.as_ref().map_or_else(never, |socket| socket.heard.clone())
     }
 
-    fn date(&self) -> SystemTime {
-        self.now.1
+    /// The channel that wakes the loop for reports about MCP servers.
+    pub(super) fn reports(&self) -> Receiver<()> {
+        self.reports.as_ref().map_or_else(never, |reports| reports.heard.clone())
     }
 
-    fn variables(&self) -> Vec<(String, String)> {
-        std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?))).collect()
+    /// The reports that wait. `woken`: whether their channel woke the loop.
+    pub(super) fn take_reports(&self, woken: bool) -> Vec<ServerReport> {
+        self.reports.as_ref().map(|reports| reports.take(woken)).unwrap_or_default()
     }
 
-    fn directory(&self, cwd: Option<&Path>) -> Option<PathBuf> {
-        directory(cwd)
-    }
-
-    fn look(&self, path: &Path) -> PathFact {
-        look(path)
-    }
-
-    fn read(&self, path: &Path) -> Option<String> {
-        read_regular(path, VALUE_BYTES).ok()
-    }
-
-    fn image(&self, path: &Path, bytes: u64) -> io::Result<(u64, Vec<u8>)> {
-        image(path, bytes)
-    }
-
-    fn size(&self, path: &Path) -> Option<u64> {
-        path.metadata().ok().filter(|meta| meta.is_file()).map(|meta| meta.len())
-    }
-
-    fn cost_before(&self, agent: &Agent, settings: &Settings) -> Option<f64> {
-        cost_before(agent, settings)
-    }
-
-    fn own_rules(&self, agent: &Agent, settings: &Settings) -> String {
-        let rules = |rules| kept_rules(rules, &session_files::environment(agent, settings), &settings.cwd);
-        agent.native().own_rules.as_ref().map(rules).unwrap_or_default()
-    }
-
-    fn domain(&self, agent: &Agent, settings: &Settings) -> Result<Domain, SandboxFault> {
-        sandbox::domain(agent, settings, &session_files::environment(agent, settings))
-    }
-
-    fn nonce(&self) -> String {
-        // This is not the nonce of the tree, which the agent's processes have in their environment.
-        tree::nonce().chars().take(NAME_DIGITS).collect()
-    }
-
-    fn offer(&mut self, tools: Offered) -> Option<McpServer> {
-        match &mut self.asking {
-            // The agent of an earlier part, which is gone, had the same tools.
-            Some(socket) => socket.callers = AskConnections::new(tools),
-            None => self.asking = self.sockets().and_then(|folder| AskSocket::open(folder, tools).ok()),
+    /// The folder of the run's sockets.
+    fn sockets(&mut self) -> Option<Arc<SocketFolder>> {
+        if self.sockets.is_none() {
+            self.sockets = SocketFolder::create().ok().map(Arc::new);
         }
-        self.asking.as_ref().and_then(AskSocket::server)
+        self.sockets.clone()
     }
 
-    fn launchers(&mut self, positions: &[usize]) -> Vec<Launcher> {
-        if self.reports.is_none() {
-            self.reports = self.sockets().and_then(|folder| ServerReports::open(folder).ok());
-        }
-        // The servers of an earlier part are gone.
-        self.take_reports(false);
-        let launcher = |reports: &ServerReports| positions.iter().map(|at| reports.launcher(*at)).collect();
-        self.reports.as_ref().and_then(launcher).unwrap_or_default()
+    pub(super) fn asking(&mut self) -> Option<&mut AskConnections> {
+        self.asking.as_mut().map(|socket| &mut socket.callers)
     }
 
-    fn reply(&mut self, call: u64, replies: &[Reply]) {
-        self.asking.iter_mut().for_each(|socket| socket.callers.reply(call, replies));
+    /// The time at which the tool's callers get the next progress message.
+    pub(super) fn progress_at(&self) -> Option<Instant> {
+        self.asking.as_ref().and_then(|socket| socket.callers.progress_at())
     }
+}
 
-    fn withdraw(&mut self, call: u64) {
-        self.asking.iter_mut().for_each(|socket| socket.callers.withdraw(call));
-    }
-
-    fn spawn(&mut self, launch: &Launch, settings: &Settings, stderr: bool) -> Result<(), Failure> {
-        let sessions = SessionLocks::before_spawn(launch, settings)?;
-        self.worktree = self.worktree.take().or_else(|| worktree::hold(&settings.cwd));
-        let first = self.watch.is_idle();
-        if first {
-            self.inherited.renew();
-        }
-        let mut tree = Tree::before_spawn(self.nonce.clone()).beside(&self.inherited);
-        if first {
-            self.begin_guard();
-            // After the guard, which ends git too. Before the spawn, because file times are coarse and the agent's changes
-            // must be newer.
-            self.watch.begin(&settings.cwd);
-        }
-        if let Some(guard) = &self.guard {
-            tree.spare(guard.pid());
-        }
-        let tree = tree.within(self.cgroup.clone());
-        (self.end, self.tree_gone_at, self.killed_at, self.busy_at) = Default::default();
-        self.trusted = Trusted::before(settings);
-        let agent = AgentProcess::spawn(launch, settings, tree, &self.nonce, stderr)?;
-        if let Some(guard) = &mut self.guard {
-            guard.leader(agent.pid());
-        }
-        (self.agent, self.sessions) = (Some(agent), sessions);
-        self.read_clocks(|| false);
-        Ok(())
-    }
-
-    fn npx_package(&self) -> Option<&'static str> {
-        self.agent.as_ref()?.npx_package
-    }
-
-    fn hold_session(&mut self, id: &SessionId) {
-        // Another process may have it only if two new sessions have one id.
-        self.sessions.hold(id);
-        self.session = Some(id.clone());
-    }
-
-    fn send(&mut self, line: String) {
-        if let Some(agent) = &self.agent {
-            agent.send(line);
+/// The search for changed files at the agent's end, which git answers.
+impl LocalHost {
+    /// Determines the changed files. `None`: the agent's end waits for git.
+    pub(super) fn find_changes(&mut self, end: AgentEnd, stopping: bool) -> Option<EndWithFiles> {
+        match self.watch.compare(stopping) {
+            Some(changes) => Some(self.with_files(end, changes, stopping)),
+            None => {
+                self.watch.wait(Waiting::Run(end));
+                None
+            }
         }
     }
 
-    fn unsent(&self) -> usize {
-        self.agent.as_ref().map_or(0, |agent| agent.unsent())
+    fn with_files(&mut self, end: AgentEnd, changes: Changes, stopping: bool) -> EndWithFiles {
+        (end, self.watch.files(changes, stopping))
     }
 
-    fn close_input(&mut self) {
-        self.resume();
-        if let Some(agent) = &mut self.agent {
-            agent.close_input();
+    /// The channel of git's answer.
+    pub(super) fn git(&self) -> Receiver<GitResult> {
+        self.watch.told()
+    }
+
+    /// The time at which the wait for git ends.
+    pub(super) fn tires_at(&self) -> Option<Instant> {
+        self.watch.due()
+    }
+
+    /// Handles git's answer, or its failure.
+    pub(super) fn git_told(&mut self, told: Option<GitResult>, stopping: bool) -> Option<EndWithFiles> {
+        let changes = self.watch.finish_job(told);
+        let waiting = self.watch.waited();
+        if let Some(Waiting::BaselineAtRest) = waiting {
+            self.compare_at_rest();
+            return None;
         }
+        self.go_on(waiting, changes, stopping)
     }
 
-    fn signal_tree(&mut self, signal: StopSignal) {
-        if matches!(signal, StopSignal::Kill) {
-            self.killed_at = Some(Instant::now());
+    /// Abandons git once the wait is over.
+    pub(super) fn tire_of_git(&mut self, stopping: bool) -> Option<EndWithFiles> {
+        if self.watch.due().is_none_or(|due| due > Instant::now()) {
+            return None;
         }
-        // After the exit, the sweep stops the other processes.
-        if self.end.exited {
-            return;
+        self.watch.end();
+        let waiting = self.watch.waited();
+        self.go_on(waiting, None, stopping)
+    }
+
+    /// Goes on with what waited for git. `None` as changes: git did not list them.
+    fn go_on(&mut self, waiting: Option<Waiting>, changes: Option<Changes>, stopping: bool) -> Option<EndWithFiles> {
+        let changes = changes.unwrap_or(Changes::Incomplete(Incomplete::Late));
+        match waiting? {
+            Waiting::Sweep => self.sweep(stopping),
+            Waiting::Run(end) => return Some(self.with_files(end, changes, stopping)),
+            Waiting::BaselineAtRest | Waiting::Rest => {
+                self.rested = Some(Rested::Files(self.watch.files(changes, stopping)));
+            }
         }
-        self.end.forced = true;
-        self.resume();
-        self.signal(match signal {
-            StopSignal::Terminate => Signal::TERM,
-            StopSignal::Kill => Signal::KILL,
-        });
-    }
-
-    fn rest(&mut self) -> bool {
-        let can_rest = self.agent.is_some() && !self.end.exited;
-        if can_rest {
-            self.begin_rest();
-        }
-        can_rest
-    }
-
-    fn hurry(&mut self, stopping: bool) {
-        self.watch.hurry(stopping);
-    }
-
-    fn abort(&mut self) {
-        self.end_now();
+        None
     }
 }

@@ -118,16 +118,16 @@ objects! {
 }
 
 impl Capabilities {
-    /// The capabilities of a driver that can only ask these kinds of question.
-    pub fn only_asking(questions: Vec<QuestionKind>) -> Capabilities {
-        let no = Some(false);
+    /// The capabilities that most agents have: all but prompts while the agent works, and other inputs of a tool.
+    pub fn usual(questions: Vec<QuestionKind>) -> Capabilities {
+        let (yes, no) = (Some(true), Some(false));
         Capabilities {
             questions,
-            resume: no,
-            deltas: no,
-            structured_output: no,
-            usage: no,
-            conversation: no,
+            resume: yes,
+            deltas: yes,
+            structured_output: yes,
+            usage: yes,
+            conversation: yes,
             steer: no,
             updated_input: no,
         }

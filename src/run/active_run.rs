@@ -84,7 +84,7 @@ impl ActiveRun {
         };
         // A workflow only checks that its settings work.
         let has_parts = workflow.is_some();
-        let launch = launch.filter(|_| !has_parts);
+        let launch = (!has_parts).then_some(launch);
         let start_timeout = launch.as_ref().and_then(|launch| launch.start_timeout);
         settings.start_timeout_s = settings.start_timeout_s.or(start_timeout);
         let features = driver.features(&settings);

@@ -162,7 +162,7 @@ impl AgentSide {
         settings: &Settings,
         prompt: WaitingPrompt,
         budget: &Budget,
-    ) -> Result<(DriverOutput, Option<Launch>), Failure> {
+    ) -> Result<(DriverOutput, Launch), Failure> {
         let Some(remake) = &self.remake else {
             return Err(Failure::new(Code::AgentExited, "The agent cannot be started again: begin a new run."));
         };
@@ -179,7 +179,7 @@ impl AgentSide {
         settings: &Settings,
         prompt: WaitingPrompt,
         budget: &Budget,
-    ) -> Result<(DriverOutput, Option<Launch>), Failure> {
+    ) -> Result<(DriverOutput, Launch), Failure> {
         self.driver = driver;
         // A process that ended before its session was open has left the session of the run.start as it was.
         let opened = self.session_id.is_some();

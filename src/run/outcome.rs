@@ -52,12 +52,10 @@ impl ActiveRun {
     }
 
     /// Requests another process of the run.
-    pub(super) fn begin_launched(&mut self, (out, launch): (DriverOutput, Option<Launch>)) {
+    pub(super) fn begin_launched(&mut self, (out, launch): (DriverOutput, Launch)) {
         self.budget.begin_process();
         self.apply(out);
-        if let Some(launch) = launch {
-            self.agent.start(Box::new(launch), &self.settings, &mut self.effects);
-        }
+        self.agent.start(Box::new(launch), &self.settings, &mut self.effects);
     }
 
     /// Sends a further prompt of the same turn. Returns whether the agent can go on with it.

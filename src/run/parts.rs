@@ -85,8 +85,7 @@ impl ActiveRun {
             }
             TurnBegin::NewSession | TurnBegin::Resume(_) | TurnBegin::SameProcess => {
                 self.agent.begin_session();
-                let launch = limit::launch(&self.settings, self.agent.driver.as_mut(), &mut out);
-                launch.and_then(|launch| launch.ok_or_else(gone))
+                limit::launch(&self.settings, self.agent.driver.as_mut(), &mut out)
             }
         };
         self.agent.keeps_process = keeps_process;

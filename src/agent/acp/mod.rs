@@ -34,7 +34,7 @@ use self::rules::{RuleFormat, ToolRules};
 use self::session::{Phase, SessionSetup};
 use self::steps::Steps;
 use self::updates::Said;
-use super::limit::{Keeper, Keepers, Limit};
+use super::limit::{Keeper, Limit};
 use super::native::SessionStore;
 use super::preference::{Preference, warn_of_ignored};
 use super::recent::{OpenMap, Recent};
@@ -53,7 +53,7 @@ use crate::protocol::outbound::{AgentExit, Capabilities, Text, ToolFacts, Usage}
 use crate::protocol::request::Settings;
 use crate::protocol::schema::OutputSchema;
 use crate::protocol::terms::sentence;
-use crate::protocol::words::{Category, McpTransport, Policy, QuestionKind, ToolState};
+use crate::protocol::words::{Category, Policy, QuestionKind, ToolState};
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -301,44 +301,35 @@ impl Driver for Acp {
     }
 
     fn features(&self, settings: &Settings) -> Features {
+        let questions = match (self.own_tools.contains(&self.profile.ask_tool), self.profile.servers) {
+            // By question markers.
+            _ if self.ask_link == AskLink::Missing => vec![QuestionKind::Select, QuestionKind::Text],
+            (true, _) => QuestionKind::ALL.to_vec(),
+            (false, ServerWay::Nowhere) => vec![QuestionKind::Select, QuestionKind::Text],
+            (false, _) => vec![QuestionKind::Confirm, QuestionKind::Select, QuestionKind::Text],
+        };
         let capabilities = Capabilities {
-            questions: match (self.own_tools.contains(&self.profile.ask_tool), self.profile.servers) {
-                // By question markers.
-                _ if self.ask_link == AskLink::Missing => vec![QuestionKind::Select, QuestionKind::Text],
-                (true, _) => QuestionKind::ALL.to_vec(),
-                (false, ServerWay::Nowhere) => vec![QuestionKind::Select, QuestionKind::Text],
-                (false, _) => vec![QuestionKind::Confirm, QuestionKind::Select, QuestionKind::Text],
-            },
             resume: self.resumes,
-            deltas: Some(true),
-            structured_output: Some(true),
             usage: self.profile.counts_turns.then_some(true),
-            conversation: Some(true),
-            steer: Some(false),
-            updated_input: Some(false),
+            ..Capabilities::usual(questions)
         };
         let leaves = self.profile.leaves_servers || self.start.server_names.is_empty();
         Features {
-            capabilities,
-            keepers: Keepers::by(|limit| self.keeper(limit, settings)),
             preferences: Preference::ALL
                 .iter()
                 .copied()
                 .filter(|preference| self.follows(*preference, settings))
                 .collect(),
-            transports: McpTransport::ALL,
             images: self.takes_images != Some(false),
             ask_tool: self.ask_tool(settings),
             result_way: self.result_way(settings),
-            reports_tools: true,
-            process_per_turn: false,
-            listens: true,
             leave_time: if leaves { LEAVE } else { Duration::ZERO },
             stderr_is_fit: false,
+            ..Features::usual(capabilities, |limit| self.keeper(limit, settings))
         }
     }
 
-    fn launch(&mut self, settings: &Settings, out: &mut DriverOutput) -> Result<Option<Launch>, Failure> {
+    fn launch(&mut self, settings: &Settings, out: &mut DriverOutput) -> Result<Launch, Failure> {
         warn_of_ignored(settings, self, out);
         if self.unkept_reads(settings) == Some(Policy::Ask) {
             out.warn(sentence!(
@@ -404,7 +395,7 @@ impl Driver for Acp {
         };
         let launch = Launch { send: first.send, images, session_files, ..self.base.launch("acp", args, env) };
         let start_timeout = self.steps.start_timeout().or(launch.start_timeout);
-        Ok(Some(Launch { files, start_timeout, ..launch }))
+        Ok(Launch { files, start_timeout, ..launch })
     }
 
     fn ask_server_came(&mut self, out: &mut DriverOutput) {

@@ -31,7 +31,7 @@ fn started(profile: &'static Profile, options: Options) -> Acp {
 fn prompted(profile: &'static Profile, prompt: &str, options: Options) -> Acp {
     let mut driver = Acp::new(Base::command("agent"), profile);
     let settings = options.resolve(prompt.into(), "agent".into(), "/p".into());
-    let launch = driver.launch(&settings, &mut DriverOutput::default()).unwrap().unwrap();
+    let launch = driver.launch(&settings, &mut DriverOutput::default()).unwrap();
     assert_eq!(launch.send.len(), 1);
     driver
 }

@@ -35,7 +35,7 @@ use self::model_calls::ModelCalls;
 use self::speech::Blocks;
 use self::steer::Steering;
 use self::tools::Calls;
-use super::limit::{Keeper, Keepers, Limit};
+use super::limit::{Keeper, Limit};
 use super::mcp;
 use super::preference::Preference;
 use super::prompt_text::commands;
@@ -51,7 +51,7 @@ use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
 use crate::protocol::request::Settings;
 use crate::protocol::schema::Mismatch;
 use crate::protocol::utc::UtcTime;
-use crate::protocol::words::{McpTransport, QuestionKind};
+use crate::protocol::words::QuestionKind;
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -201,36 +201,22 @@ impl Driver for Claude {
     }
 
     fn features(&self, settings: &Settings) -> Features {
-        let capabilities = Capabilities {
-            questions: match self.offers_asking {
-                true => QuestionKind::ALL.to_vec(),
-                false => vec![QuestionKind::Select, QuestionKind::Text],
-            },
-            resume: Some(true),
-            deltas: Some(true),
-            structured_output: Some(true),
-            usage: Some(true),
-            conversation: Some(true),
-            steer: self.steering.is_possible(),
-            updated_input: Some(true),
+        let questions = match self.offers_asking {
+            true => QuestionKind::ALL.to_vec(),
+            false => vec![QuestionKind::Select, QuestionKind::Text],
         };
+        let steer = self.steering.is_possible();
+        let capabilities = Capabilities { steer, updated_input: Some(true), ..Capabilities::usual(questions) };
         Features {
-            capabilities,
-            keepers: Keepers::by(keeper),
             preferences: Preference::ALL.to_vec(),
-            transports: McpTransport::ALL,
             images: true,
-            ask_tool: None,
             result_way: if launch::schema(settings).is_some() { ResultWay::Own } else { ResultWay::Text },
-            reports_tools: true,
-            process_per_turn: false,
-            listens: true,
             leave_time: LEAVE + native::hook_time(&settings.own_rules),
-            stderr_is_fit: true,
+            ..Features::usual(capabilities, keeper)
         }
     }
 
-    fn launch(&mut self, settings: &Settings, out: &mut DriverOutput) -> Result<Option<Launch>, Failure> {
+    fn launch(&mut self, settings: &Settings, out: &mut DriverOutput) -> Result<Launch, Failure> {
         self.mode.clone_from(&settings.mode);
         ask_user::warn_if_taken(settings, out);
         self.offers_asking = ask_user::is_wanted(settings);
@@ -246,7 +232,7 @@ impl Driver for Claude {
         // Only the events of a stream report the tokens before the end of the turn.
         self.streamed = settings.max_tokens.map(|_| Usage::default());
         let args = launch::arguments(settings, self.wants.full || self.streamed.is_some(), server)?;
-        Ok(Some(Launch {
+        Ok(Launch {
             env_remove: vec!["CLAUDECODE".into()],
             send: vec![control::user_line(
                 &launch::guarded(&settings.prompt, settings.raw_prompt),
@@ -256,7 +242,7 @@ impl Driver for Claude {
             images: settings.attached.clone(),
             files: launch::files(settings),
             ..self.base.launch("claude", args, launch::environment(settings))
-        }))
+        })
     }
 
     fn line(&mut self, line: Line<'_>, out: &mut DriverOutput) {

@@ -26,13 +26,12 @@ use self::launch::START;
 use self::turns::OutlivingWork;
 use super::hash::hash;
 use super::header_variables;
-use super::limit::{Keeper, Keepers, Limit};
+use super::limit::{Keeper, Limit};
 use super::preference::{Preference, warn_of_ignored};
 use super::recent::RecentMap;
 use super::rpc::{self, Incoming};
 use super::{
-    AgentEvent, AskKey, Base, CallKey, Driver, DriverOutput, Features, LEAVE, Launch, Line, Reply, ResultWay, TurnOver,
-    Wants,
+    AgentEvent, AskKey, Base, CallKey, Driver, DriverOutput, Features, Launch, Line, Reply, ResultWay, TurnOver, Wants,
 };
 use crate::json::{Index, Object};
 use crate::protocol::failure::Failure;
@@ -401,33 +400,18 @@ impl Driver for Codex {
     }
 
     fn features(&self, settings: &Settings) -> Features {
-        let capabilities = Capabilities {
-            questions: QuestionKind::ALL.to_vec(),
-            resume: Some(true),
-            deltas: Some(true),
-            structured_output: Some(true),
-            usage: Some(true),
-            conversation: Some(true),
-            steer: Some(true),
-            updated_input: Some(false),
-        };
+        let capabilities = Capabilities { steer: Some(true), ..Capabilities::usual(QuestionKind::ALL.to_vec()) };
         Features {
-            capabilities,
-            keepers: Keepers::by(keeper),
             preferences: Preference::ALL.iter().copied().filter(|one| *one != Preference::Background).collect(),
             transports: &[McpTransport::Http],
             images: true,
-            ask_tool: None,
             result_way: if launch::schema(settings).is_some() { ResultWay::Own } else { ResultWay::Text },
-            reports_tools: true,
-            process_per_turn: false,
-            listens: true,
-            leave_time: LEAVE,
             stderr_is_fit: false,
+            ..Features::usual(capabilities, keeper)
         }
     }
 
-    fn launch(&mut self, settings: &Settings, out: &mut DriverOutput) -> Result<Option<Launch>, Failure> {
+    fn launch(&mut self, settings: &Settings, out: &mut DriverOutput) -> Result<Launch, Failure> {
         warn_of_ignored(settings, self, out);
         let effect = launch::confinement(settings).effect();
         out.events.extend(effect.map(|text| AgentEvent::Warning(Warning::SandboxPartial, text.into())));
@@ -436,7 +420,7 @@ impl Driver for Codex {
         let env = header_variables::environment(&settings.mcp_servers);
         self.settings = Some(Box::new(settings.clone()));
         let first = self.request("initialize", &launch::initialize(settings.progress));
-        Ok(Some(Launch { send: vec![first], ..self.base.launch("codex", args, env) }))
+        Ok(Launch { send: vec![first], ..self.base.launch("codex", args, env) })
     }
 
     fn line(&mut self, line: Line<'_>, out: &mut DriverOutput) {

@@ -13,12 +13,12 @@ mod script;
 mod workflow;
 
 use self::lines::FromHost;
-use super::limit::{Keeper, Keepers, Limit};
+use super::limit::{Keeper, Limit};
 use super::preference::warn_of_ignored;
 use super::text::FinalAnswer;
 use super::{
-    AgentEvent, AskKey, Base, CallKey, Driver, DriverOutput, Features, LEAVE, Launch, Line, MessageKey, Reply,
-    ResultWay, TurnOver,
+    AgentEvent, AskKey, Base, CallKey, Driver, DriverOutput, Features, Launch, Line, MessageKey, Reply, ResultWay,
+    TurnOver,
 };
 use super::{Wants, ask_user, edits, plan_entry};
 use crate::json::{Index, Object, Raw};
@@ -29,7 +29,7 @@ use crate::protocol::outbound::{AgentExit, Capabilities, FileEdit, Json, Text, T
 use crate::protocol::question::{Answer, Ask, Asks, Place, Subject, one};
 use crate::protocol::request::Settings;
 use crate::protocol::scope::Scope;
-use crate::protocol::words::{Action, Category, McpTransport, QuestionKind, StopReason, ToolState};
+use crate::protocol::words::{Action, Category, QuestionKind, StopReason, ToolState};
 
 /// The name for people, in failures.
 const AGENT: &str = "The demo agent";
@@ -251,40 +251,19 @@ fn keeper(limit: Limit) -> Keeper {
 
 impl Driver for Demo {
     fn features(&self, _settings: &Settings) -> Features {
-        let capabilities = Capabilities {
-            questions: QuestionKind::ALL.to_vec(),
-            resume: Some(false),
-            deltas: Some(true),
-            structured_output: Some(true),
-            usage: Some(true),
-            conversation: Some(true),
-            steer: Some(true),
-            updated_input: Some(false),
-        };
-        Features {
-            capabilities,
-            keepers: Keepers::by(keeper),
-            preferences: Vec::new(),
-            transports: McpTransport::ALL,
-            images: false,
-            ask_tool: None,
-            result_way: ResultWay::Own,
-            reports_tools: true,
-            process_per_turn: false,
-            listens: true,
-            leave_time: LEAVE,
-            stderr_is_fit: true,
-        }
+        let questions = QuestionKind::ALL.to_vec();
+        let capabilities = Capabilities { resume: Some(false), steer: Some(true), ..Capabilities::usual(questions) };
+        Features { result_way: ResultWay::Own, ..Features::usual(capabilities, keeper) }
     }
 
-    fn launch(&mut self, settings: &Settings, out: &mut DriverOutput) -> Result<Option<Launch>, Failure> {
+    fn launch(&mut self, settings: &Settings, out: &mut DriverOutput) -> Result<Launch, Failure> {
         if settings.session_id.is_some() {
             return Err(Failure::not_resumable("this agent has no sessions to resume."));
         }
         warn_of_ignored(settings, self, out);
         self.wants = Wants::new(settings);
         let prompt = FromHost::Prompt(settings.prompt.clone());
-        Ok(Some(Launch { send: vec![prompt.line()], ..self.base.launch("demo", Vec::new(), Vec::new()) }))
+        Ok(Launch { send: vec![prompt.line()], ..self.base.launch("demo", Vec::new(), Vec::new()) })
     }
 
     fn line(&mut self, line: Line<'_>, out: &mut DriverOutput) {

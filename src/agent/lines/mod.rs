@@ -12,13 +12,13 @@ mod command;
 mod tests;
 
 use self::command::{MODEL, PROMPT, SESSION, Values};
-use super::limit::{Keeper, Keepers};
+use super::limit::Keeper;
 use super::preference::{Preference, warn_of_ignored};
 use super::provider::{self, Evidence, ProviderAccount};
 use super::text::FinalAnswer;
 use super::{
-    AgentEvent, AskKey, Base, Driver, DriverOutput, Features, LEAVE, Launch, Line, MessageKey, Reply, ResultWay,
-    TurnOver, Wants, error_text,
+    AgentEvent, AskKey, Base, Driver, DriverOutput, Features, Launch, Line, MessageKey, Reply, TurnOver, Wants,
+    error_text,
 };
 use crate::clean::{self, Cleaner};
 use crate::json::Object;
@@ -31,7 +31,7 @@ use crate::protocol::pattern::{COMPILED_BYTES, PATTERN_BYTES, Pattern};
 use crate::protocol::request::Settings;
 use crate::protocol::sentence::Sentence;
 use crate::protocol::terms::sentence;
-use crate::protocol::words::{McpTransport, QuestionKind};
+use crate::protocol::words::QuestionKind;
 use std::borrow::Cow;
 
 /// The maximum beginning of a line in which session ids are searched, in bytes.
@@ -219,35 +219,23 @@ impl Driver for LinesDriver {
     fn features(&self, settings: &Settings) -> Features {
         let asks = !self.resume_args.is_empty();
         let capabilities = Capabilities {
-            questions: if asks { vec![QuestionKind::Select, QuestionKind::Text] } else { Vec::new() },
             resume: Some(self.resumes()),
-            deltas: Some(true),
-            structured_output: Some(true),
             usage: Some(false),
             conversation: Some(asks && (!self.resumes() || !self.session_patterns.is_empty())),
-            steer: Some(false),
-            updated_input: Some(false),
+            ..Capabilities::usual(if asks { vec![QuestionKind::Select, QuestionKind::Text] } else { Vec::new() })
         };
         let model = self.takes_model(settings).then_some(Preference::Model);
         Features {
-            capabilities,
-            // A command reports neither its tools nor its usage.
-            keepers: Keepers::by(|_| Keeper::Nobody),
             preferences: model.into_iter().chain([Preference::SystemPrompt]).collect(),
-            transports: McpTransport::ALL,
-            images: false,
-            ask_tool: None,
-            result_way: ResultWay::Text,
             reports_tools: false,
             process_per_turn: true,
             listens: false,
-            leave_time: LEAVE,
-            // Its user chose the command, and nothing else says why it failed.
-            stderr_is_fit: true,
+            // A command reports neither its tools nor its usage.
+            ..Features::usual(capabilities, |_| Keeper::Nobody)
         }
     }
 
-    fn launch(&mut self, settings: &Settings, out: &mut DriverOutput) -> Result<Option<Launch>, Failure> {
+    fn launch(&mut self, settings: &Settings, out: &mut DriverOutput) -> Result<Launch, Failure> {
         self.patterns = compiled("session_patterns", &self.session_patterns)?;
         self.failures = compiled("failure_patterns", &self.failure_patterns)?;
         if settings.fork {
@@ -275,11 +263,10 @@ impl Driver for LinesDriver {
             out.events.push(self.session());
         }
         // A command has no separate system prompt.
-        let launch = match settings.system_prompt.as_ref().filter(|text| !text.is_empty()) {
+        match settings.system_prompt.as_ref().filter(|text| !text.is_empty()) {
             Some(system) => self.turn(&template, &format!("{system}\n\n{}", settings.prompt)),
             None => self.turn(&template, &settings.prompt),
-        };
-        launch.map(Some)
+        }
     }
 
     fn line(&mut self, line: Line<'_>, out: &mut DriverOutput) {

@@ -29,7 +29,7 @@ fn launched(
     options: Options,
 ) -> (LinesDriver, Launch, Vec<String>) {
     let (mut lines, mut out) = (driver(args, patterns, resume_args), DriverOutput::default());
-    let launch = lines.launch(&settings(options), &mut out).unwrap().unwrap();
+    let launch = lines.launch(&settings(options), &mut out).unwrap();
     let warned = out.events.into_iter().map(|event| match event {
         AgentEvent::Warning(_, text) => text.text().unredacted().to_owned(),
         AgentEvent::Session { id, .. } => format!("session {}", id.as_deref().unwrap_or_default()),
@@ -86,7 +86,7 @@ fn placeholders_inside_values_are_not_replaced() {
     let mut lines = driver(&["{prompt}", "{model}"], &[], &[]);
     let options = Options { model: Some("{cwd}".into()), agent_args: Some(strings(&["{cwd}"])), ..Options::default() };
     let settings = Settings { prompt: "{model} {session}".into(), ..settings(options) };
-    let launch = lines.launch(&settings, &mut DriverOutput::default()).unwrap().unwrap();
+    let launch = lines.launch(&settings, &mut DriverOutput::default()).unwrap();
     assert_eq!(launch.args, ["{model} {session}", "{cwd}", "{cwd}"]);
 }
 
@@ -107,7 +107,7 @@ fn values_that_do_not_fit_a_command_line_are_refused() {
         let settings = Settings { prompt: prompt.clone(), ..settings(Options::default()) };
         let failure = driver(&["{prompt}"], &[], &[]).launch(&settings, &mut DriverOutput::default()).unwrap_err();
         assert_eq!(failure.code, Code::InvalidRequest);
-        let launch = driver(&[], &[], &[]).launch(&settings, &mut DriverOutput::default()).unwrap().unwrap();
+        let launch = driver(&[], &[], &[]).launch(&settings, &mut DriverOutput::default()).unwrap();
         assert_eq!(launch.send.concat(), prompt);
         let mut lines = launched(&[], &[], &["{prompt}"], Options::default()).0;
         let mut out = DriverOutput::default();

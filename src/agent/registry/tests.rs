@@ -21,7 +21,7 @@ fn with_server(on_unsupported: OnUnsupported) -> Options {
 fn start(agent: &Agent, options: Options) -> Result<(Box<dyn Driver>, Launch, usize), Failure> {
     let (mut driver, mut out) = (agent.driver(), DriverOutput::default());
     let settings = options.resolve("go".into(), agent.name.clone(), "/p".into());
-    let launch = limit::launch(&settings, &mut *driver, &mut out)?.unwrap();
+    let launch = limit::launch(&settings, &mut *driver, &mut out)?;
     Ok((driver, launch, out.events.len()))
 }
 

@@ -4,7 +4,6 @@ use super::Duration;
 use super::acts::{Asked, Lives};
 use crossbeam_channel::Receiver;
 use spektacular::agent::limit::Keeper;
-use spektacular::agent::limit::Keepers;
 use spektacular::agent::{
     AgentEvent as Event, AskKey, CallKey, Driver, DriverOutput, Features, LEAVE, Launch, Line, MessageKey, Program,
     Reply, TurnOver, text::FinalAnswer,
@@ -101,18 +100,17 @@ pub(crate) fn ask(asked: Asked) -> Ask {
 
 impl Driver for Puppet {
     fn features(&self, _: &Settings) -> Features {
-        let capabilities = Capabilities { conversation: Some(true), ..Capabilities::only_asking(Vec::new()) };
+        let capabilities = Capabilities { resume: Some(false), ..Capabilities::usual(Vec::new()) };
         Features {
-            keepers: Keepers::by(|_| Keeper::Run),
             listens: self.lives.listens,
             leave_time: if self.lives.leaves { LEAVE } else { Duration::ZERO },
             process_per_turn: self.lives.per_turn,
-            ..Features::of_step(capabilities)
+            ..Features::usual(capabilities, |_| Keeper::Run)
         }
     }
 
-    fn launch(&mut self, _: &Settings, _: &mut DriverOutput) -> Result<Option<Launch>, Failure> {
-        Ok(Some(launch()))
+    fn launch(&mut self, _: &Settings, _: &mut DriverOutput) -> Result<Launch, Failure> {
+        Ok(launch())
     }
 
     fn line(&mut self, _: Line<'_>, turn: &mut DriverOutput) {

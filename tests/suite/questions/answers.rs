@@ -3,6 +3,7 @@
 
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
+use spektacular::agent::limit::Keeper;
 use spektacular::agent::{AgentEvent, AskKey, Driver, DriverOutput, Features, Launch, Line, Program, Reply, TurnOver};
 use spektacular::protocol::failure::{Code, Failure};
 use spektacular::protocol::frame::Stamper;
@@ -151,11 +152,11 @@ struct Asker {
 
 impl Driver for Asker {
     fn features(&self, _: &Settings) -> Features {
-        Features::of_step(Capabilities::only_asking(Vec::new()))
+        Features::usual(Capabilities::usual(Vec::new()), |_| Keeper::Agent)
     }
 
-    fn launch(&mut self, _: &Settings, _: &mut DriverOutput) -> Result<Option<Launch>, Failure> {
-        Ok(Some(Launch::new(Program::Command("asker".into()), "asker")))
+    fn launch(&mut self, _: &Settings, _: &mut DriverOutput) -> Result<Launch, Failure> {
+        Ok(Launch::new(Program::Command("asker".into()), "asker"))
     }
 
     fn line(&mut self, _: Line<'_>, turn: &mut DriverOutput) {

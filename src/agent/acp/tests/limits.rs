@@ -127,7 +127,7 @@ fn a_budget_of_opencode_needs_the_reports_of_each_call_of_the_model() {
         let on_unsupported = is_wish.then_some(OnUnsupported::Warn);
         let options = Options { max_cost_usd: Some(1.0), on_unsupported, ..Options::default() };
         let settings = options.resolve("Go on".into(), "agent".into(), "/p".into());
-        let launch = driver.launch(&settings, &mut DriverOutput::default()).unwrap().unwrap();
+        let launch = driver.launch(&settings, &mut DriverOutput::default()).unwrap();
         let plugin = launch.files.iter().find(|file| file.name == "plugin/spektacular.js").unwrap();
         assert_eq!(plugin.text.contains("PRICED = true"), !is_wish, "{}", plugin.text);
         if reports {
@@ -141,7 +141,6 @@ fn a_budget_of_opencode_needs_the_reports_of_each_call_of_the_model() {
     assert!(
         Acp::new(Base::command("agent"), &OPENCODE)
             .launch(&plain(), &mut DriverOutput::default())
-            .unwrap()
             .unwrap()
             .files
             .is_empty()
