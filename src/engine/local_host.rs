@@ -21,7 +21,7 @@ use crate::process::tree::{self, Inherited, Signal, Swept};
 use crate::protocol::ids::SessionId;
 use crate::protocol::outbound::AgentExit;
 use crate::protocol::words::Warning;
-use crate::run::{AgentEnd, FoundFiles};
+use crate::run::{AgentEnd, FoundFiles, TERM_GRACE};
 use crate::system::{ControlGroup, lost_sight};
 use crossbeam_channel::{Receiver, never};
 use std::sync::Arc;
@@ -84,8 +84,8 @@ pub(crate) struct LocalHost {
 struct EndParts {
     /// Whether the agent's own process exited.
     exited: bool,
-    /// Whether the agent was signalled before it exited, so that its other processes had no chance to exit with it.
-    forced: bool,
+    /// The time of the first signal before the agent exited, so that its other processes had no chance to exit with it.
+    forced: Option<Instant>,
     swept: Option<Swept>,
     stdout: bool,
     stderr: Option<String>,
@@ -224,9 +224,18 @@ impl LocalHost {
 
     fn sweep(&mut self, stopping: bool) {
         let limit = if stopping { LEAK_LIMIT_STOPPED } else { LEAK_LIMIT };
+        let grace = match self.end.forced {
+            _ if self.killed_at.is_some() => Duration::ZERO,
+            Some(terminated) => TERM_GRACE.saturating_sub(terminated.elapsed()),
+            None if stopping => {
+                self.signal(Signal::TERM);
+                TERM_GRACE
+            }
+            None => Duration::ZERO,
+        };
         self.killed_at = self.killed_at.map(|_| Instant::now());
         if let Some(agent) = &mut self.agent {
-            agent.sweep(limit);
+            agent.sweep(grace, limit);
         }
     }
 
@@ -285,7 +294,7 @@ impl LocalHost {
         let mut agent = self.agent.take()?;
         // Before the terminal frame, after which a run may resume the session at once.
         self.sessions = SessionLocks::default();
-        let leaked = !forced && swept.killed + swept.left > 0;
+        let leaked = forced.is_none() && swept.killed + swept.left > 0;
         let changed = self.trusted.as_mut().and_then(Trusted::warning);
         self.troubles.extend(changed.map(|text| (Warning::ProtectedChanged, text)));
         let lost_session = self.session.take().is_some_and(|id| !agent.keeps(&id));

@@ -54,7 +54,7 @@ pub(crate) struct AgentProcess {
     /// The number of bytes that are queued for the agent's stdin and not yet written.
     unsent: Arc<AtomicUsize>,
     /// Starts the sweep, which first ends the reaper: only one of them may reap orphans at a time.
-    sweep: Sender<(Duration, Option<Reaper>)>,
+    sweep: Sender<(Duration, Duration, Option<Reaper>)>,
     emptied: Sender<AgentLines>,
     reaper: Option<Reaper>,
     /// The package that npx runs in place of the agent's missing program.
@@ -160,10 +160,10 @@ impl AgentProcess {
             spawn_thread("agent-exit", move || {
                 wait_without_reaping(pid);
                 let _ = process_in.send(ProcessEvent::Exited);
-                let (limit, reaper): (Duration, Option<Reaper>) = sweeps.recv().unwrap_or_default();
+                let (grace, limit, reaper): (Duration, Duration, Option<Reaper>) = sweeps.recv().unwrap_or_default();
                 reaper.into_iter().for_each(Reaper::finish);
                 point("agent-exit sweep");
-                let _ = process_in.send(ProcessEvent::Swept(swept_tree.sweep(Some(pid), limit)));
+                let _ = process_in.send(ProcessEvent::Swept(swept_tree.sweep_after(grace, Some(pid), limit)));
                 // Either pipe may be full. The reader of stderr never waits for room, so stderr gets its sentinel
                 // first.
                 for mut pipe in [our_err, our_out] {
@@ -233,9 +233,10 @@ impl AgentProcess {
         self.tree.signal_marked(Some(self.child.id()), signal);
     }
 
-    /// Starts the sweep after the exit was reported. `limit`: the time that it may take.
-    pub(crate) fn sweep(&mut self, limit: Duration) {
-        let _ = self.sweep.send((limit, self.reaper.take()));
+    /// Starts the sweep after the exit was reported. `grace`: the time that other processes have to end by themselves;
+    /// `limit`: the time that the sweep may take then.
+    pub(crate) fn sweep(&mut self, grace: Duration, limit: Duration) {
+        let _ = self.sweep.send((grace, limit, self.reaper.take()));
     }
 
     /// Requests that exited orphans of the agent's tree are reaped. Never blocks.
@@ -445,7 +446,7 @@ mod tests {
         }
         agent.signal(rustix::process::Signal::KILL);
         assert!(matches!(agent.process.recv_timeout(LONG), Ok(ProcessEvent::Exited)));
-        agent.sweep(Duration::from_secs(10));
+        agent.sweep(Duration::ZERO, Duration::from_secs(10));
         let ended = agent.data.recv_timeout(LONG);
         assert!(matches!(&ended, Ok(AgentOutput::StderrEnd(tail)) if tail == "why\n"), "{ended:?}");
         agent.reap();
@@ -472,7 +473,7 @@ mod tests {
                 other => panic!("{other:?} after {said:?}"),
             }
         }
-        agent.sweep(Duration::from_secs(10));
+        agent.sweep(Duration::ZERO, Duration::from_secs(10));
         let mut ends = [(); 2].map(|()| format!("{:?}", agent.data.recv_timeout(LONG)));
         ends.sort();
         assert_eq!(ends, ["Ok(End)", "Ok(StderrEnd(\"\"))"]);

@@ -324,6 +324,16 @@ impl Tree {
         self.sweep_known(leader, limit, &mut HashSet::new())
     }
 
+    /// Sweeps once the tree's processes have ended, or `grace` has passed. Those that end by themselves count as killed.
+    pub(super) fn sweep_after(&self, grace: Duration, leader: Option<u32>, limit: Duration) -> Swept {
+        let living = if grace.is_zero() { Vec::new() } else { self.look(leader, &mut HashSet::new()).living };
+        if !living.is_empty() {
+            wait_until_gone(&living, grace);
+        }
+        let swept = self.sweep(leader, limit);
+        Swept { killed: swept.killed.max(living.len()), ..swept }
+    }
+
     pub(super) fn sweep_known(&self, leader: Option<u32>, limit: Duration, known: &mut HashSet<Id>) -> Swept {
         let start = Instant::now();
         let grouped = self.cgroup.as_ref().map_or(0, |cgroup| cgroup.kill(limit));

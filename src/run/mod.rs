@@ -56,6 +56,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 use stop_ladder::DecidedEnd;
+pub(crate) use stop_ladder::TERM_GRACE;
 
 enum Phase {
     /// Before run.start. Warnings wait for run.started.

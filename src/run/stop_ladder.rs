@@ -11,7 +11,7 @@ use std::time::Duration;
 const RUNG: Duration = Duration::from_millis(700);
 /// The time from SIGTERM to SIGKILL. All steps together take 2.1 s, so that the run ends within the 4 s of the protocol
 /// even if nobody reads stdout.
-const GRACE: Duration = Duration::from_millis(700);
+pub(crate) const TERM_GRACE: Duration = Duration::from_millis(700);
 
 /// The step that the end has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +103,7 @@ impl StopLadder {
         let end = self.end.as_mut()?;
         (end.stage, end.due) = match end.stage {
             Stage::Interrupted => (Stage::Leaving, Some(now + end.leave_time.min(RUNG))),
-            Stage::Leaving => (Stage::Terminated, Some(now + GRACE)),
+            Stage::Leaving => (Stage::Terminated, Some(now + TERM_GRACE)),
             Stage::Terminated | Stage::Killed => (Stage::Killed, None),
         };
         Some(end.stage)

@@ -180,14 +180,15 @@ impl Host for LocalHost {
     }
 
     fn signal_tree(&mut self, signal: StopSignal) {
-        if matches!(signal, StopSignal::Kill) {
-            self.killed_at = Some(Instant::now());
-        }
-        // After the exit, the sweep stops the other processes.
-        if self.end.exited {
+        let kills = matches!(signal, StopSignal::Kill);
+        self.killed_at = if kills { Some(Instant::now()) } else { self.killed_at };
+        // After the exit, the sweep stops the other processes. They may have time to react to SIGTERM.
+        if self.end.swept.is_some() || (self.end.exited && !kills) {
             return;
         }
-        self.end.forced = true;
+        if !self.end.exited {
+            self.end.forced.get_or_insert_with(Instant::now);
+        }
         self.resume();
         self.signal(match signal {
             StopSignal::Terminate => Signal::TERM,

@@ -7,6 +7,7 @@ use crate::tidy::code::rust_files;
 const FAULTS: &[(&str, &[&str])] = &[
     ("an agent that ignores SIGTERM", &["an_agent_that_ignores_everything_is_killed_within_the_ladder"]),
     ("a tool in a session of its own", &["no_process_of_a_tool_survives_a_cancel"]),
+    ("a tool that needs time to end", &["a_tool_has_time_to_react_to_sigterm_when_its_agent_is_gone"]),
     ("a daemon", &["processes_that_outlive_a_polite_agent_are_stopped_with_a_warning"]),
     ("chains of forks", &["no_chain_of_forks_survives_the_end", "no_chain_of_forks_survives_a_kill"]),
     (

@@ -57,6 +57,23 @@ fn no_process_of_a_tool_survives_a_cancel() {
     }
 }
 
+/// As git does with its locks: the tool cleans up after SIGTERM, although the agent is gone by then.
+#[test]
+fn a_tool_has_time_to_react_to_sigterm_when_its_agent_is_gone() {
+    let tool =
+        r#"(trap 'sleep 0.1; echo clean >"$D/clean"; exit' TERM; echo up >"$D/up"; while :; do sleep 0.01; done) &"#;
+    for (name, end) in [("an agent that dies of SIGTERM", "exec sleep 300"), ("one that obeys the interrupt", "listen")]
+    {
+        let mut session = Case::with(Script::new().sh(tool).sh(end)).spawn();
+        session.start(json!({}));
+        session.wait_until("the tool", || !session.log().text("up").is_empty());
+        session.cancel();
+        let outcome = session.finish();
+        outcome.cancelled();
+        assert_eq!(outcome.log().text("clean"), "clean\n", "{name}");
+    }
+}
+
 #[test]
 #[cfg_attr(not(feature = "linux"), ignore = "processes that an agent leaves behind")]
 fn processes_that_outlive_a_polite_agent_are_stopped_with_a_warning() {

@@ -55,7 +55,7 @@ misspelt) fields=',"modle":"m"' ;;
 invalid) fields=',"timeout_s":"soon"' ;;
 never-starts) finish() { exit 1; }; opened() { exec 3>&-; }; start() { :; } ;;
 endless) finish() { sleep 60; } ;;
-leaves) opened() { exit 0; } ;;
+leaves) frame() { exit 0; } ;;
 wrong-flags) flags= ;;
 starts-two) printf '{"v":"1","type":"run.start","payload":{"prompt":"Hello"}}\n' | "$SPEKTACULAR" adhoc $flags >/dev/null ;;
 wrong-flag) flags='--output json --agnt demo' ;;
