@@ -49,13 +49,15 @@ pub(crate) fn renamed(line: &str, recorded: Option<&str>, now: &str) -> String {
     if let Some(recorded) = recorded {
         return line.replace(recorded, now);
     }
-    const PLACES: [(&str, &str); 6] = [
+    const PLACES: [(&str, &str); 8] = [
         ("mcp__", "__"),
         ("mcp_", "_"),
         ("", "_ask_user"),
         ("(", " MCP Server)"),
         ("\"server_name\":\"", "\""),
         ("\"name\":\"", "\""),
+        ("\"statusKey\":\"", "\""),
+        ("\"title\":\"", "\""),
     ];
     PLACES.iter().fold(line.to_owned(), |line, (before, after)| {
         line.replace(&format!("{before}{SERVER}{after}"), &format!("{before}{now}{after}"))

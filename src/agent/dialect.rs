@@ -38,4 +38,6 @@ dialects! {
     Codex = "codex",
     /// No dialect: any command that prints text.
     Lines = "lines",
+    /// pi's RPC mode.
+    Pi = "pi",
 }

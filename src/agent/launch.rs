@@ -2,8 +2,10 @@
 
 use super::Program;
 use super::native::SessionFiles;
+use crate::protocol::failure::Failure;
 use crate::protocol::image::Image;
-use crate::protocol::request::{DEFAULT_START_TIMEOUT, Seconds, Settings};
+use crate::protocol::request::{DEFAULT_START_TIMEOUT, McpServer, Seconds, Settings};
+use crate::protocol::terms::sentence;
 use std::time::Duration;
 
 /// The process of an agent, and the lines to write to it first.
@@ -56,6 +58,17 @@ impl Launch {
 /// The time that an agent gives a server to start: a little less than its own, so that it can say which one failed.
 pub(super) fn server_limit(settings: &Settings) -> Duration {
     settings.start_timeout_s.unwrap_or(DEFAULT_START_TIMEOUT).duration().mul_f64(0.9)
+}
+
+/// The server's name, for agents that make names of tools or keys of it. Error: it has a character that they do not accept.
+pub(super) fn plain_name(server: &McpServer) -> Result<&str, Failure> {
+    let fits = server.name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    fits.then_some(server.name.as_str()).ok_or_else(|| {
+        Failure::invalid_start(sentence!(
+            "a name in {mcp_servers} may have only letters, digits, `_` and `-` for this agent.",
+            mcp_servers
+        ))
+    })
 }
 
 /// A file that only this run's agent reads, and that goes when the agent is gone.

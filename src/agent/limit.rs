@@ -90,6 +90,17 @@ impl Limit {
         ))
     }
 
+    /// Gives up this limit, with a warning, because the agent turned out not to keep it. Error: it is not a wish.
+    pub(super) fn give_up(self, settings: &Settings, why: &str, out: &mut DriverOutput) -> Result<(), Failure> {
+        match settings.on_unsupported {
+            OnUnsupported::Fail => Err(self.not_kept(&settings.agent, why)),
+            OnUnsupported::Warn => {
+                out.warn(sentence!("{field} has no effect: {why}", field = self.field()));
+                Ok(())
+            }
+        }
+    }
+
     /// The failure of a run that reached this limit.
     pub(crate) fn reached(self) -> Failure {
         let message = match self {

@@ -7,22 +7,22 @@
 //!
 //! The counterparts of the trait's methods in the dialects:
 //!
-//! | | Claude Code | Codex app-server | ACP agents | plain commands |
-//! |---|---|---|---|---|
-//! | `launch` | argv; the user line | argv; `initialize` | argv; `initialize` | argv; the prompt, end of input |
-//! | `line` | one stream-json object | JSON-RPC: the handshake continues here | the same | a line of text |
-//! | `AgentEvent::Session` | `system/init` | `thread/start` answered | `session/new` answered | a configured pattern |
-//! | `AgentEvent::Ask` | `can_use_tool` | `requestApproval`, `requestUserInput`, elicitation | `request_permission`, elicitation | – |
-//! | `answer` | `control_response` | result by request id | the chosen option's id | – |
-//! | `follow_up` | a further user line | `turn/start` | `session/prompt` | a new process |
-//! | `AgentEvent::TurnOver` | `result` | `turn/completed` | the prompt's response | – |
-//! | `interrupt` | `interrupt` | `turn/interrupt` | open permissions `cancelled`, `session/cancel` | – |
-//! | `finish` | `end_session`, end of input | clean up terminals, end of input | end of input | – |
-//! | `exited` | no result: failed | no result: failed | no result: failed | the exit code decides |
+//! | | Claude Code | Codex app-server | ACP agents | pi | plain commands |
+//! |---|---|---|---|---|---|
+//! | `launch` | argv; the user line | argv; `initialize` | argv; `initialize` | argv, an extension; `get_state` | argv; the prompt, end of input |
+//! | `line` | one stream-json object | JSON-RPC: the handshake continues here | the same | a response or an event | a line of text |
+//! | `AgentEvent::Session` | `system/init` | `thread/start` answered | `session/new` answered | `get_state` answered | a configured pattern |
+//! | `AgentEvent::Ask` | `can_use_tool` | `requestApproval`, `requestUserInput`, elicitation | `request_permission`, elicitation | a dialog of an extension | – |
+//! | `answer` | `control_response` | result by request id | the chosen option's id | `extension_ui_response` | – |
+//! | `follow_up` | a further user line | `turn/start` | `session/prompt` | `prompt` | a new process |
+//! | `AgentEvent::TurnOver` | `result` | `turn/completed` | the prompt's response | `agent_settled` | – |
+//! | `interrupt` | `interrupt` | `turn/interrupt` | open permissions `cancelled`, `session/cancel` | open dialogs cancelled, `abort` | – |
+//! | `finish` | `end_session`, end of input | clean up terminals, end of input | end of input | end of input | – |
+//! | `exited` | no result: failed | no result: failed | no result: failed | no result: failed | the exit code decides |
 //!
 //! A model that cannot ask every kind of question is offered a tool: [`ask_user`] defines it, and `mcp` is a server
 //! that offers it. Codex takes the tool itself; Claude Code talks to the server over its control protocol; an ACP agent
-//! starts the server as a process, which reaches the run through a socket and not through the driver.
+//! and pi start the server as a process, which reaches the run through a socket and not through the driver.
 
 pub(crate) mod acp;
 pub(crate) mod ask_user;
@@ -45,6 +45,7 @@ pub(crate) mod lines;
 pub(crate) mod mcp;
 pub(crate) mod native;
 pub(crate) mod npx;
+pub(crate) mod pi;
 mod preference;
 mod prompt_text;
 mod provider;
@@ -56,6 +57,7 @@ pub(crate) mod rpc;
 mod shell;
 pub mod text;
 mod title;
+mod tool_input;
 pub(crate) mod unwritable;
 mod vendor;
 

@@ -1,13 +1,16 @@
 //! The parts of a user's prompt that an agent may take for more than text: a command at its beginning, and mentioned
 //! paths.
 
-use super::AgentEvent;
+use super::hash::hash;
+use super::{AgentEvent, DriverOutput};
 use crate::clean::one_line;
+use crate::json::Object;
 use crate::protocol::outbound::{AgentCommand, Text};
 use crate::protocol::prompt::{called_command, first_word};
 use crate::protocol::sentence::Sentence;
 use crate::protocol::terms::sentence;
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 /// The maximum number of commands that are reported, and the maximum characters of their names and descriptions.
 const COMMANDS: usize = 256;
@@ -33,12 +36,57 @@ pub(super) fn commands<'a>(
     AgentEvent::Commands(all.into_iter().filter_map(command).take(COMMANDS).collect())
 }
 
+/// The agent's commands, and the one that the last prompt calls.
+#[derive(Debug, Default)]
+pub(super) struct Commands {
+    /// The hashes of their names. `None`: the agent has not listed them.
+    known: Option<BTreeSet<u64>>,
+    /// Whether to report them.
+    pub(super) reports: bool,
+    /// The hash of a called name that was not compared yet.
+    called: Option<u64>,
+}
+
+impl Commands {
+    /// Takes the agent's list in this field.
+    pub(super) fn list(&mut self, from: &Object<'_>, field: &str, out: &mut DriverOutput) {
+        let name = |command: Object<'_>| Some(hash(first_word(&command.str("name")?)));
+        self.known = Some(from.objects(field).filter_map(name).collect());
+        if self.reports {
+            let command = |command: Object<'_>| {
+                let hint = command.object("input").and_then(|input| input.string("hint"));
+                Some((command.string("name")?.into(), command.string("description"), hint))
+            };
+            out.events.push(commands(from.objects(field).filter_map(command)));
+        }
+        self.compare(out);
+    }
+
+    pub(super) fn call(&mut self, prompt: &str, out: &mut DriverOutput) {
+        self.called = called_command(prompt).map(hash);
+        self.compare(out);
+    }
+
+    /// Warns of a command that the agent lacks.
+    fn compare(&mut self, out: &mut DriverOutput) {
+        let Some(known) = &self.known else { return };
+        if self.called.take().is_some_and(|called| !known.contains(&called)) {
+            out.warn(no_such_command());
+        }
+    }
+}
+
 /// The warning that the agent does not have the command of a prompt.
 pub(super) fn no_such_command() -> Sentence {
     sentence!(
         "This agent does not have the command with which the prompt begins, so {raw_prompt} has no effect on it",
         raw_prompt
     )
+}
+
+/// A prompt that calls no command, for agents that take a text for one if it begins with a slash.
+pub(super) fn without_command(prompt: &str) -> Cow<'_, str> {
+    if prompt.trim_start().starts_with('/') { format!("The task:\n{prompt}").into() } else { prompt.into() }
 }
 
 /// The mentions `@path` in a prompt: the position of each, and its path without quotes. A path ends before the next mention,

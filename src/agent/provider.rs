@@ -210,6 +210,16 @@ const TABLE: &[Row] = &[
     },
 ];
 
+/// The reason for a retry.
+pub(super) fn retried_after(status: Option<u16>) -> &'static str {
+    match status {
+        Some(429) => "the rate limit",
+        Some(529) => "an overloaded provider",
+        Some(_) => "a provider error",
+        None => "a failed connection",
+    }
+}
+
 /// The failure of the provider, or else an error of the agent. `said`: the agent's own words.
 pub(super) fn failure(account: ProviderAccount, evidence: &Evidence<'_>, said: Option<String>) -> Failure {
     let reported = || Failure::reported(account.agent, said.clone()).with_status(evidence.status());
@@ -268,7 +278,7 @@ fn by(fits: impl Fn(&Row) -> bool) -> Option<Cause> {
 }
 
 /// The HTTP status at the beginning of a text, as in `401 invalid key`, or after a word for it.
-fn status_in(text: &str) -> Option<u16> {
+pub(super) fn status_in(text: &str) -> Option<u16> {
     const WORDS: [&str; 6] = ["http ", "status ", "status code ", ": ", "rejected (", "repeated "];
     let text = text.trim().to_ascii_lowercase();
     let number = |text: &str| {

@@ -66,6 +66,10 @@ impl<V> RecentMap<V> {
         if self.values.is_empty() { None } else { self.values.get(&hash(key)) }
     }
 
+    pub(super) fn get_mut(&mut self, key: &str) -> Option<&mut V> {
+        self.values.get_mut(&hash(key))
+    }
+
     pub(super) fn remove(&mut self, key: &str) -> Option<V> {
         if self.values.is_empty() {
             return None;

@@ -13,7 +13,7 @@ pub use super::dialect::Dialect;
 use super::endpoint::{self, Endpoint};
 use super::native::{self, Native};
 use super::vendor::Vendor;
-use super::{Base, Driver, DriverOutput, Features, Program, claude, codex, lines};
+use super::{Base, Driver, DriverOutput, Features, Program, claude, codex, lines, pi};
 use crate::protocol::outbound::Capabilities;
 use crate::protocol::request::{McpAccess, McpServer, Options, Settings};
 use crate::protocol::sentence::Sentence;
@@ -69,6 +69,14 @@ static OWN_DIALECTS: &[BuiltIn] = &[
         tested: Some(Tested { version: "0.169.0", lacks: &[] }),
         endpoint: Some(&endpoint::CODEX),
         ..BuiltIn::program("codex", "Codex", "npm install -g @openai/codex")
+    },
+    BuiltIn {
+        dialect: Dialect::Pi,
+        args: &[],
+        package: Some("@earendil-works/pi-coding-agent@1.6.0"),
+        tested: Some(Tested { version: "1.6.0", lacks: &[] }),
+        endpoint: Some(&pi::ENDPOINT),
+        ..BuiltIn::program("pi", "pi", "npm install -g @earendil-works/pi-coding-agent")
     },
     BuiltIn {
         dialect: Dialect::Demo,
@@ -153,6 +161,7 @@ impl Agent {
             (Dialect::Lines | Dialect::Demo, _) | (_, Program::Myself) => &native::NONE,
             (Dialect::Claude, _) => &claude::NATIVE,
             (Dialect::Codex, _) => &codex::NATIVE,
+            (Dialect::Pi, _) => &pi::NATIVE,
             (Dialect::Acp, program) => acp::agents::find_profile(program, &self.name).native,
         }
     }
@@ -175,7 +184,7 @@ impl Agent {
     pub fn takes_model_as_it_is(&self) -> bool {
         match self.dialect {
             Dialect::Lines => true,
-            Dialect::Acp | Dialect::Claude | Dialect::Codex | Dialect::Demo => false,
+            Dialect::Acp | Dialect::Claude | Dialect::Codex | Dialect::Demo | Dialect::Pi => false,
         }
     }
 
@@ -193,6 +202,7 @@ impl Agent {
             Dialect::Claude => Box::new(claude::Claude::new(base)),
             Dialect::Codex => Box::new(codex::Codex::new(base)),
             Dialect::Demo => Box::new(demo::Demo::new(base)),
+            Dialect::Pi => Box::new(pi::Pi::new(base)),
             Dialect::Acp => Box::new(acp::Acp::new(base, acp::agents::find_profile(&self.base.program, &self.name))),
             Dialect::Lines => {
                 let driver = lines::LinesDriver::new(base, self.session_patterns.clone(), self.resume_args.clone());

@@ -1,6 +1,6 @@
 //! The structured result of a run: the ways in which agents give it, and the texts for the model.
 
-use super::DriverOutput;
+use super::{DriverOutput, ask_user};
 use crate::protocol::request::Settings;
 use crate::protocol::schema::{Mismatch, OutputSchema};
 use crate::protocol::terms::sentence;
@@ -26,6 +26,14 @@ pub enum ResultWay {
     Tool,
     /// One JSON text as the last message.
     Text,
+}
+
+impl ResultWay {
+    /// Our tool, if it can take the result and its server can have its name.
+    pub(super) fn by_tool(settings: &Settings) -> ResultWay {
+        let takes_object = settings.output_schema.as_ref().is_some_and(OutputSchema::takes_object);
+        if takes_object && !ask_user::is_taken(&settings.mcp_servers) { ResultWay::Tool } else { ResultWay::Text }
+    }
 }
 
 /// The prompt with the instructions for the result, and a warning for the rules that nobody checks.

@@ -29,6 +29,17 @@ objects! {
 }
 
 impl Usage {
+    /// The usage of a call of the model, whose `input` excludes the tokens that were read from a cache and written to it.
+    pub fn of_call(input: u64, (read, written): (u64, u64), output: u64, cost_usd: Option<f64>) -> Usage {
+        Usage {
+            input_tokens: Some(input.saturating_add(read).saturating_add(written)),
+            output_tokens: Some(output),
+            cached_input_tokens: Some(read),
+            cost_usd,
+            ..Usage::default()
+        }
+    }
+
     /// The sum of two usages, with the context of the later one, `other`. A value that is unknown in one of them counts
     /// as zero.
     pub fn plus(&self, other: &Usage) -> Usage {

@@ -29,7 +29,6 @@ use self::call::Call;
 use self::open_requests::OpenRequests;
 use self::own_rules::CONTENT;
 use self::profile::{Profile, PromptWay, ServerWay};
-use self::prompt::Commands;
 use self::rules::{RuleFormat, ToolRules};
 use self::session::{Phase, SessionSetup};
 use self::steps::Steps;
@@ -37,6 +36,7 @@ use self::updates::Said;
 use super::limit::{Keeper, Limit};
 use super::native::SessionStore;
 use super::preference::{Preference, warn_of_ignored};
+use super::prompt_text::Commands;
 use super::recent::{OpenMap, Recent};
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
@@ -51,7 +51,6 @@ use crate::protocol::image::Image;
 use crate::protocol::limits::ARGUMENT_BYTES;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, ToolFacts, Usage};
 use crate::protocol::request::Settings;
-use crate::protocol::schema::OutputSchema;
 use crate::protocol::terms::sentence;
 use crate::protocol::words::{Category, Policy, QuestionKind, ToolState};
 use serde_json::json;
@@ -289,9 +288,7 @@ impl Acp {
 
     /// A call of our tool must be known as such, so that it needs no permission.
     fn result_way(&self, settings: &Settings) -> ResultWay {
-        let takes_object = settings.output_schema.as_ref().is_some_and(OutputSchema::takes_object);
-        let is_known = self.profile.own_call.is_some() && !ask_user::is_taken(&settings.mcp_servers);
-        if takes_object && is_known { ResultWay::Tool } else { ResultWay::Text }
+        if self.profile.own_call.is_some() { ResultWay::by_tool(settings) } else { ResultWay::Text }
     }
 }
 

@@ -6,61 +6,22 @@
 
 use super::Acp;
 use super::session::Phase;
-use crate::agent::hash::hash;
-use crate::agent::prompt_text::{commands, mentions, no_such_command};
+use crate::agent::prompt_text::{mentions, without_command};
 use crate::agent::text::FinalAnswer;
 use crate::agent::{AgentEvent, DriverOutput};
 use crate::json::Object;
 use crate::protocol::image::Image;
-use crate::protocol::prompt::{called_command, first_word};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
 use std::path::Path;
 
-/// The agent's commands, and the one that the last prompt calls.
-#[derive(Debug, Default)]
-pub(super) struct Commands {
-    /// The hashes of their names. `None`: the agent has not listed them.
-    known: Option<BTreeSet<u64>>,
-    /// Whether to report them.
-    pub(super) reports: bool,
-    /// The hash of a called name that was not compared yet.
-    called: Option<u64>,
-}
-
-impl Commands {
-    /// Takes an update, which may list the commands.
-    pub(super) fn update(&mut self, update: &Object<'_>, out: &mut DriverOutput) {
-        if !update.is("sessionUpdate", "available_commands_update") {
-            return;
-        }
-        let name = |command: Object<'_>| Some(hash(first_word(&command.str("name")?)));
-        self.known = Some(update.objects("availableCommands").filter_map(name).collect());
-        if self.reports {
-            let command = |command: Object<'_>| {
-                let hint = command.object("input").and_then(|input| input.string("hint"));
-                Some((command.string("name")?.into(), command.string("description"), hint))
-            };
-            out.events.push(commands(update.objects("availableCommands").filter_map(command)));
-        }
-        self.compare(out);
-    }
-
-    fn call(&mut self, prompt: &str, out: &mut DriverOutput) {
-        self.called = called_command(prompt).map(hash);
-        self.compare(out);
-    }
-
-    /// Warns of a command that the agent lacks.
-    fn compare(&mut self, out: &mut DriverOutput) {
-        let Some(known) = &self.known else { return };
-        if self.called.take().is_some_and(|called| !known.contains(&called)) {
-            out.warn(no_such_command());
-        }
-    }
-}
-
 impl Acp {
+    /// Takes an update, which may list the commands.
+    pub(super) fn list_commands(&mut self, update: &Object<'_>, out: &mut DriverOutput) {
+        if update.is("sessionUpdate", "available_commands_update") {
+            self.commands.list(update, "availableCommands", out);
+        }
+    }
+
     /// Sends the first prompt, or waits for MCP servers before it.
     pub(super) fn first_prompt(&mut self, out: &mut DriverOutput) {
         if !self.start.awaits_servers {
@@ -83,8 +44,7 @@ impl Acp {
             let links = mentions(text).filter_map(|(_, path)| link(path, &self.cwd)).collect();
             return self.send_prompt(text, images, links, out);
         }
-        let guard = if text.trim_start().starts_with('/') { "The task:\n" } else { "" };
-        self.send_prompt(&format!("{guard}{text}"), images, Vec::new(), out);
+        self.send_prompt(&without_command(text), images, Vec::new(), out);
     }
 
     pub(super) fn send_prompt(&mut self, text: &str, images: &[Image], links: Vec<Value>, out: &mut DriverOutput) {

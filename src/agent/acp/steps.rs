@@ -122,11 +122,6 @@ fn used(params: &Object<'_>) -> Usage {
     let count = |name: &str| tokens.as_ref().and_then(|tokens| tokens.count(name)).unwrap_or(0);
     let cache = tokens.as_ref().and_then(|tokens| tokens.object("cache"));
     let cached = |name: &str| cache.as_ref().and_then(|cache| cache.count(name)).unwrap_or(0);
-    Usage {
-        input_tokens: Some(count("input").saturating_add(cached("read")).saturating_add(cached("write"))),
-        output_tokens: Some(count("output").saturating_add(count("reasoning"))),
-        cached_input_tokens: Some(cached("read")),
-        cost_usd: params.number("cost"),
-        ..Usage::default()
-    }
+    let output = count("output").saturating_add(count("reasoning"));
+    Usage::of_call(count("input"), (cached("read"), cached("write")), output, params.number("cost"))
 }

@@ -50,7 +50,7 @@ impl Acp {
             if let Some(update) = &update {
                 // The agent may list its commands before it tells its session's id.
                 if !is_other || self.session.is_empty() {
-                    self.commands.update(update, out);
+                    self.list_commands(update, out);
                 }
                 self.pass_over(update, out);
             }
@@ -75,7 +75,7 @@ impl Acp {
                 let cost = update.object("cost").filter(|cost| is_cost && cost.is("currency", "USD"));
                 self.used.cost_usd = cost.and_then(|cost| cost.number("amount")).or(self.used.cost_usd);
             }
-            _ => self.commands.update(&update, out),
+            _ => self.list_commands(&update, out),
         }
         self.end_passed(out);
         Some(())

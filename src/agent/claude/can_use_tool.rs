@@ -2,10 +2,9 @@
 //! keep it from asking again. We never return these: some allow more than any option states, or end up in the project's
 //! settings.
 
-use super::tools;
 use crate::agent::detail::with_rest;
-use crate::agent::form;
 use crate::agent::reply::{DECLINED, NO_USER, Reply};
+use crate::agent::{form, tool_input};
 use crate::json::Object;
 use crate::json::to_line;
 use crate::protocol::question::{Ask, Asks, Subject, one};
@@ -44,20 +43,20 @@ pub(super) fn read(request: &Object<'_>, known_plan: Option<String>) -> Option<(
         return (!asks.is_empty()).then(|| (pending(What::Questions(texts)), asks));
     }
     let plan = name == "ExitPlanMode";
-    let scope = Scope::of_request(tools::category(&name), Some(&name), Some(raw.get()));
-    let title = tools::title(&name, Some(&input));
+    let scope = Scope::of_request(tool_input::category(&name), Some(&name), Some(raw.get()));
+    let title = tool_input::title(&name, Some(&input));
     let detail = if plan {
         let text = input.string("plan").or(known_plan).unwrap_or_default();
         with_rest(&text, &input, &["plan", "planFilePath"])
     } else {
-        tools::detail(&name, &input, raw.get())
+        tool_input::detail(&name, &input, raw.get())
     };
     let text = match (plan, detail.is_empty()) {
         (true, false) => detail.clone(),
         (true, true) => "The agent wants to leave plan mode and carry out its plan.".into(),
         (false, _) => format!("Allow {title}?"),
     };
-    let subject = Subject::new(tools::category(&name), title, tools::locations(Some(&input)), detail);
+    let subject = Subject::new(tool_input::category(&name), title, tool_input::locations(Some(&input)), detail);
     Some((pending(What::Permission), one(Ask::permission(subject, text, scope))))
 }
 

@@ -2,7 +2,7 @@
 
 use super::tools::{self, CallKind};
 use super::{Claude, errors, usage};
-use crate::agent::{AgentEvent, CallKey, DriverOutput, plan_entry};
+use crate::agent::{AgentEvent, CallKey, DriverOutput, plan_entry, tool_input};
 use crate::json::{Object, Raw};
 use crate::protocol::outbound::{Json, ToolFacts};
 use crate::protocol::words::{Action, ToolState};
@@ -63,10 +63,10 @@ impl Claude {
         }
         out.events.push(AgentEvent::Tool {
             call: CallKey::of(&call),
-            category: tools::category(&name),
+            category: tool_input::category(&name),
             name: (*name).to_owned(),
-            title: Some(tools::title(&name, input.as_ref()).into()),
-            locations: tools::locations(input.as_ref()),
+            title: Some(tool_input::title(&name, input.as_ref()).into()),
+            locations: tool_input::locations(input.as_ref()),
             input: whole,
             parent,
         });

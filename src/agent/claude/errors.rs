@@ -21,12 +21,7 @@ pub(super) fn refused(status: Option<u16>) -> Failure {
 
 /// A line that describes an `api_retry`.
 pub(super) fn retrying(message: &Object<'_>, status: Option<u16>) -> String {
-    let why = match status {
-        Some(429) => "the rate limit",
-        Some(529) => "an overloaded provider",
-        Some(_) => "a provider error",
-        None => "a failed connection",
-    };
+    let why = provider::retried_after(status);
     let attempt = message.count("attempt").unwrap_or(1);
     match (message.count("max_retries"), message.number("retry_delay_ms")) {
         (Some(most), Some(delay)) => {

@@ -7,13 +7,12 @@ use crate::json::to_line;
 use crate::protocol::failure::Failure;
 use crate::protocol::fields::{Field, field};
 use crate::protocol::limits::{ARGUMENT_BYTES, RESULT_TURNS};
-use crate::protocol::request::{McpAccess, McpServer, Settings};
+use crate::protocol::request::{McpServer, Settings};
 use crate::protocol::schema::OutputSchema;
 use crate::protocol::terms::sentence;
 use crate::protocol::words::{Background, Category, Policy, SystemPromptMode};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 /// The tools whose work goes on after the turn.
 const BACKGROUND_TOOLS: [&str; 4] = ["Monitor", "ScheduleWakeup", "CronCreate", "Workflow"];
@@ -145,24 +144,9 @@ fn built_in(tools: &[String]) -> Result<String, Failure> {
     Ok(tools.iter().filter(|tool| !tool.starts_with("mcp__")).map(String::as_str).collect::<Vec<_>>().join(","))
 }
 
-/// The servers as Claude Code's configuration. It replaces `${NAME}` in a header by the variable's value.
+/// The servers as Claude Code's configuration.
 fn mcp_config(servers: &[McpServer], asking: Option<(String, Value)>) -> Option<String> {
-    let one = |(position, server): (usize, &McpServer)| {
-        let value = match &server.access {
-            McpAccess::Stdio { env, .. } => {
-                let (command, args) = server.command_line().unwrap_or_default();
-                json!({"type": "stdio", "command": command, "args": args, "env": env})
-            }
-            McpAccess::Remote { transport, url, .. } => {
-                let variables = header_variables::variables_of(position, server);
-                let headers: BTreeMap<&str, String> =
-                    variables.map(|(name, variable)| (name, format!("${{{variable}}}"))).collect();
-                json!({"type": transport, "url": url, "headers": headers})
-            }
-        };
-        (server.name.clone(), value)
-    };
-    let all: Map<String, Value> = servers.iter().enumerate().map(one).chain(asking).collect();
+    let all: Map<String, Value> = header_variables::configuration(servers).chain(asking).collect();
     (!all.is_empty()).then(|| to_line(&json!({"mcpServers": all})))
 }
 

@@ -1,6 +1,6 @@
 //! Codex's command line, and the requests that begin a run.
 
-use crate::agent::launch::server_limit;
+use crate::agent::launch::{plain_name, server_limit};
 use crate::agent::native::Confinement;
 use crate::agent::{ask_user, fitting, header_variables, no_such_mode};
 use crate::json::to_line;
@@ -9,7 +9,6 @@ use crate::protocol::fields::{Field, field};
 use crate::protocol::image::Image;
 use crate::protocol::request::{McpAccess, McpServer, Settings};
 use crate::protocol::schema::OutputSchema;
-use crate::protocol::terms::sentence;
 use crate::protocol::words::{Level, SandboxMode};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -62,7 +61,7 @@ pub(super) fn arguments(settings: &Settings) -> Result<Vec<String>, Failure> {
     }
     let limit = server_limit(settings).as_secs_f64();
     for (position, server) in settings.mcp_servers.iter().enumerate() {
-        let name = server_name(server)?;
+        let name = plain_name(server)?;
         let wait = server.required.then(|| [("required", "true".into()), ("startup_timeout_sec", limit.to_string())]);
         for (key, value) in server_settings(position, server).into_iter().chain(wait.into_iter().flatten()) {
             give(field!(mcp_servers), &format!("mcp_servers.{name}.{key}"), value)?;
@@ -90,17 +89,6 @@ fn server_settings(position: usize, server: &McpServer) -> Vec<(&'static str, St
             std::iter::once(("url", to_line(url))).chain(headers.map(|table| ("env_http_headers", table))).collect()
         }
     }
-}
-
-/// The server's name, which becomes part of a dotted key. Error: it has a character that Codex does not accept there.
-fn server_name(server: &McpServer) -> Result<&str, Failure> {
-    let fits = server.name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-    fits.then_some(server.name.as_str()).ok_or_else(|| {
-        Failure::invalid_start(sentence!(
-            "a name in {mcp_servers} may have only letters, digits, `_` and `-` for this agent.",
-            mcp_servers
-        ))
-    })
 }
 
 /// Codex's collaboration modes.

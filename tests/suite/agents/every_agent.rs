@@ -86,6 +86,13 @@ impl Talk {
             }
             Dialect::Demo => talk.says(json!({"session": true})),
             Dialect::Lines => talk.world.line("session: s"),
+            Dialect::Pi => {
+                talk.says(json!({"type": "extension_ui_request", "id": "s", "method": "setStatus",
+                    "statusKey": "spektacular", "statusText": "1"}));
+                talk.says(
+                    json!({"type": "response", "command": "get_state", "success": true, "data": {"sessionId": "s"}}),
+                );
+            }
         }
         talk
     }
@@ -127,6 +134,11 @@ impl Talk {
                 self.world.line(&format!("{{\"tool\":{tool},{call}}}"));
             }
             Dialect::Lines => return false,
+            Dialect::Pi => {
+                let asked = json!({"call": "c", "tool": "bash", "input": {"command": "make"}}).to_string();
+                self.says(json!({"type": "extension_ui_request", "id": "r", "method": "input", "title": "spektacular",
+                    "placeholder": asked}));
+            }
         }
         true
     }
@@ -170,6 +182,20 @@ impl Talk {
             Dialect::Lines => {
                 self.world.line(text);
                 self.world.gone(exited(0), "");
+            }
+            Dialect::Pi => {
+                self.says(json!({"type": "response", "command": "prompt", "success": true,
+                    "data": {"disposition": "started"}}));
+                self.says(json!({"type": "agent_start"}));
+                for update in [
+                    json!({"type": "text_delta", "contentIndex": 0, "delta": text}),
+                    json!({"type": "text_end", "contentIndex": 0, "content": text}),
+                ] {
+                    self.says(json!({"type": "message_update", "assistantMessageEvent": update}));
+                }
+                self.says(json!({"type": "message_end", "message": {"role": "assistant", "stopReason": "stop",
+                    "content": [{"type": "text", "text": text}]}}));
+                self.says(json!({"type": "agent_settled", "aborted": false}));
             }
         }
     }

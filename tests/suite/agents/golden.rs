@@ -111,7 +111,7 @@ const KEYS: &str = "\
     max_tokens max_tool_calls max_turns max_wait_s mcp_servers message message_id metadata min min_length min_selected minor mode model multiple must_exist name new old \
     on_question_timeout on_rate_limit on_unsupported options origin outcome output output_tokens parent_call_id path path_type pattern payload permissions \
     progress prompt_id prompt_timeout_s protocol purpose question_id question_markers question_timeout_s questions raw_prompt read reason reply_to \
-    required resolution resume retryable run_id sandbox secrets session_id signal signals size_bytes sockets source spektacular start_timeout_s \
+    required resolution resume retry_at retryable run_id sandbox secrets session_id signal signals size_bytes sockets source spektacular start_timeout_s \
     state status steer stderr_tail stop_reason structured_output subject supported system_prompt_mode text timeout_s title tool_timeout_s \
     truncated ts turn turn_timeout_s turns type unanswered updated_input usage used_default v validation value version waiting_on withdrawn write";
 

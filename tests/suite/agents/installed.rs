@@ -29,7 +29,7 @@ fn the_list_has_every_built_in_agent() {
         "tested": {"version": "2.1.330", "keeps": ["permissions", "read-only", "questions", "mcp_servers", "session_id", "failures"]}});
     assert_eq!(of(&list, "claude"), &claude);
     assert_eq!(of(&list, "opencode")["driver"], "acp");
-    assert_eq!(of(&list, "pi")["tested"]["keeps"], json!(["session_id"]));
+    assert_eq!(of(&list, "pi-acp")["tested"]["keeps"], json!(["session_id"]));
     assert_eq!(of(&list, "goose")["tested"], json!(null));
     let text = plain.run(&["agents", "list"]);
     assert_eq!(text.code, Some(0));
@@ -225,12 +225,12 @@ fn an_agent_of_npx_is_available_when_its_package_is_there_and_nothing_is_downloa
     assert_eq!(found("kimi"), (json!(true), json!(null)));
     assert_eq!(of(&whole, "kimi")["version"], "0.4.2");
     // It takes no flag for its version.
-    assert_eq!((found("pi"), &of(&whole, "pi")["version"]), ((json!(true), json!(null)), &json!(null)));
+    assert_eq!((found("pi-acp"), &of(&whole, "pi-acp")["version"]), ((json!(true), json!(null)), &json!(null)));
     let agents = whole["agents"].as_array().unwrap().iter();
     let by_npx = agents.filter(|agent| agent["package"] != json!(null)).map(|agent| agent["name"].as_str().unwrap());
     let by_npx: Vec<&str> = by_npx.chain(["own"]).collect();
     assert!(by_npx.contains(&"copilot"), "{by_npx:?}");
-    for name in by_npx.iter().filter(|name| !["kimi", "pi", "qwen"].contains(name)) {
+    for name in by_npx.iter().filter(|name| !["kimi", "pi-acp", "qwen"].contains(name)) {
         assert_eq!(found(name), (json!(false), json!("npx has not downloaded it yet; the first run will")), "{name}");
     }
     let package = of(&whole, "qwen")["package"].as_str().unwrap();

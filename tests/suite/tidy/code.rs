@@ -116,6 +116,10 @@ fn few_files_open_a_text_with_its_secrets() {
         "src/agent/form.rs",
         // The error code of npm is found in its stderr.
         "src/agent/npx.rs",
+        // A path is compared, and a message given to the agent.
+        "src/agent/pi/calls.rs",
+        // Its stderr says why pi did not start.
+        "src/agent/pi/mod.rs",
         "src/agent/reply.rs",
         // It redacts whole lines.
         "src/cmd/format_check.rs",

@@ -26,7 +26,7 @@ agents! {
     kimi,
     opencode,
     openhands,
-    pi,
+    pi_acp,
     qwen,
     #[cfg(test)]
     sample,

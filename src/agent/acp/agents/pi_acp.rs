@@ -20,14 +20,13 @@ static ENDPOINT: Endpoint = Endpoint {
 };
 
 pub(super) static ENTRY: BuiltIn = BuiltIn {
-    command: Some("pi-acp"),
     args: &[],
     // It takes no flag.
     version: None,
     package: Some("pi-acp@0.0.34"),
     tested: Some(Tested { version: "0.0.34", lacks: &[Promise::Permissions, Promise::ReadOnly, Promise::Questions, Promise::McpServers, Promise::Failures] }),
     endpoint: Some(&ENDPOINT),
-    ..BuiltIn::program("pi", "Pi", "npm install -g pi-acp @earendil-works/pi-coding-agent")
+    ..BuiltIn::program("pi-acp", "pi over ACP", "npm install -g pi-acp @earendil-works/pi-coding-agent")
 };
 
 /// It never asks.

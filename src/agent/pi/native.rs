@@ -1,0 +1,60 @@
+//! Facts about pi that its dialect does not cover. Measured on 1.6.0.
+
+use crate::agent::endpoint::{Endpoint, Wire};
+use crate::agent::native::{
+    Folder, Interface, InterfaceOptions, LoggedIn, Login, Native, SessionFiles, SessionStore, Sign, State, Version,
+};
+
+/// The way to log in.
+pub(super) const LOGIN: &str = "run `pi` and then `/login`, or set the provider's key";
+
+const FOLDER: Folder = Folder { variable: ("PI_CODING_AGENT_DIR", ""), home: ".pi/agent" };
+
+/// The facts about pi.
+pub(crate) static NATIVE: Native = Native {
+    version: Some(Version { flag: "--version", folders: &["PI_CODING_AGENT_DIR"] }),
+    vendor: None,
+    login: Login {
+        signs: &[(Sign::File(FOLDER, "auth.json", "\""), LoggedIn::Yes, "it has stored credentials")],
+        otherwise: (LoggedIn::Unknown, "a key may be in the environment"),
+    },
+    sessions: Some(SessionStore::File(SessionFiles {
+        folder: FOLDER,
+        paths: |id| vec![format!("sessions/*/*_{id}.jsonl")],
+        first_line: |id| format!("\"id\":\"{id}\""),
+        kept: None,
+        loadable: None,
+        cost: None,
+    })),
+    interface: Some(Interface { args, has_modes: false, asking_env: |_| None, not_for_people: &[], env_remove: &[] }),
+    modes: &[],
+    own_rules: None,
+    state: State::whole(&[(FOLDER, "")], &[(FOLDER, "settings.json"), (FOLDER, "extensions")]),
+};
+
+/// pi asks for nothing, so that an interface that asks has only the tools that read.
+fn args(options: &InterfaceOptions<'_>) -> Vec<String> {
+    let reads = options.asks_for.and_then(|asks_for| asks_for.choose(Some("read,grep,find,ls"), None));
+    let flags = [("--session", options.session), ("--model", options.model), ("--tools", reads)];
+    let given = flags.into_iter().filter_map(|(flag, value)| Some([flag.to_owned(), value?.to_owned()]));
+    let mut args: Vec<String> = given.flatten().chain(options.args.iter().cloned()).collect();
+    if let Some(prompt) = options.prompt {
+        // An argument that begins with `@` would name a file.
+        let guard = if prompt.starts_with('@') { " " } else { "" };
+        args.extend(["--".into(), format!("{guard}{prompt}")]);
+    }
+    args
+}
+
+const MODELS: &str = r#"{"providers": {"stub": {
+    "baseUrl": "{url}/v1", "api": "openai-completions", "apiKey": "{key}",
+    "models": [{"id": "stub-model", "name": "Stub", "contextWindow": 100000, "maxTokens": 8000}]
+}}}"#;
+
+const SETTINGS: &str = r#"{"defaultProvider": "stub", "defaultModel": "stub-model", "quietStartup": true}"#;
+
+pub(crate) static ENDPOINT: Endpoint = Endpoint {
+    wire: Wire::ChatCompletions,
+    env: &[("PI_OFFLINE", "1"), ("PI_SKIP_VERSION_CHECK", "1")],
+    files: &[(".pi/agent/models.json", MODELS), (".pi/agent/settings.json", SETTINGS)],
+};
