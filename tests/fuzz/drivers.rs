@@ -63,6 +63,11 @@ fn lines() {
     driver("lines", 200, || of_agents(&["lines/"])).round();
 }
 
+#[test]
+fn pi() {
+    driver("pi", 100, || of_agents(&["pi/"])).round();
+}
+
 /// Lines of stdin, before and around a run that does nothing.
 #[test]
 fn inbound() {
