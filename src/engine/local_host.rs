@@ -37,12 +37,9 @@ const LEAK_LIMIT_STOPPED: Duration = Duration::from_millis(500);
 /// The warning about a missing guard.
 const NO_GUARD: &str = "The guard is not running: if spektacular is killed, the agent and its tools keep running";
 
+#[derive(Default)]
 pub(crate) struct LocalHost {
-    began: Instant,
-    /// The total time for which this process was suspended. The run's clock does not count it.
-    suspended: Duration,
-    /// Whether this process was suspended before the last reading of the clocks.
-    was_suspended: bool,
+    clocks: Clocks,
     /// The marker of this run's processes.
     nonce: String,
     agent: Option<AgentProcess>,
@@ -75,8 +72,23 @@ pub(crate) struct LocalHost {
     busy_at: Option<Instant>,
     /// The queries to git for this run.
     watch: Watch,
+}
+
+struct Clocks {
+    began: Instant,
+    /// The total time for which this process was suspended. The run's clock does not count it.
+    suspended: Duration,
+    /// Whether this process was suspended before the last reading.
+    was_suspended: bool,
     /// The time of the current wake-up, since the run began and as a date. All events of a wake-up have the same time.
     now: (Duration, SystemTime),
+}
+
+impl Default for Clocks {
+    fn default() -> Clocks {
+        let now = (Duration::ZERO, SystemTime::now());
+        Clocks { began: Instant::now(), suspended: Duration::ZERO, was_suspended: false, now }
+    }
 }
 
 /// The parts of the agent's end, which arrive in any order.
@@ -96,32 +108,7 @@ pub(super) type EndWithFiles = (AgentEnd, FoundFiles);
 
 impl LocalHost {
     pub(crate) fn new() -> LocalHost {
-        LocalHost {
-            began: Instant::now(),
-            suspended: Duration::ZERO,
-            was_suspended: false,
-            nonce: tree::nonce(),
-            agent: None,
-            sessions: SessionLocks::default(),
-            worktree: None,
-            session: None,
-            asking: None,
-            reports: None,
-            sockets: None,
-            guard: None,
-            cgroup: None,
-            inherited: Inherited::default(),
-            troubles: Vec::new(),
-            trusted: None,
-            end: EndParts::default(),
-            rest: Rest::None,
-            rested: None,
-            tree_gone_at: None,
-            killed_at: None,
-            busy_at: None,
-            watch: Watch::default(),
-            now: (Duration::ZERO, SystemTime::now()),
-        }
+        LocalHost { nonce: tree::nonce(), ..LocalHost::default() }
     }
 
     /// Creates a host. `inherited`: the children that this process already has.
@@ -154,7 +141,7 @@ impl LocalHost {
 
     /// The time since the run's clock began.
     pub(super) fn elapsed(&self) -> Duration {
-        self.began.elapsed().saturating_sub(self.suspended)
+        self.clocks.began.elapsed().saturating_sub(self.clocks.suspended)
     }
 
     /// Whether a process of the agent exists.
@@ -187,18 +174,19 @@ impl LocalHost {
     /// suspended since the last reading. The length of a suspension is unknown, so the run's clock skips the whole time
     /// since then.
     pub(super) fn read_clocks(&mut self, suspended: impl FnOnce() -> bool) {
-        let passed = self.began.elapsed();
+        let clocks = &mut self.clocks;
+        let passed = clocks.began.elapsed();
         let suspended = suspended();
         // A suspension right after the clock was read shows only in the next reading.
-        if std::mem::replace(&mut self.was_suspended, suspended) || suspended {
-            self.suspended = passed.saturating_sub(self.now.0);
+        if std::mem::replace(&mut clocks.was_suspended, suspended) || suspended {
+            clocks.suspended = passed.saturating_sub(clocks.now.0);
         }
-        self.now = (passed.saturating_sub(self.suspended), SystemTime::now());
+        clocks.now = (passed.saturating_sub(clocks.suspended), SystemTime::now());
     }
 
     /// The instant at which the run's clock will show this time.
     pub(super) fn at(&self, time: Duration) -> Instant {
-        self.began + self.suspended + time
+        self.clocks.began + self.clocks.suspended + time
     }
 
     /// Lets the reader read more, because the agent's lines are handled.

@@ -1,6 +1,5 @@
 //! The loop: the events that wake it, and their handling.
 
-mod after_panic;
 mod end_in_time;
 mod parts;
 mod signals;

@@ -144,7 +144,7 @@ impl Inherited {
 /// A process belongs to the tree if its environment carries the nonce; if it is in the agent's process group; if it
 /// descends from such a process; or if it descends from us and did not exist before the spawn. Descent from us proves
 /// nothing where we adopt the orphans of strangers: as PID 1, and while an inherited child lives.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Tree {
     /// The nonce of its processes, or several with colons between them.
     nonces: String,
@@ -238,20 +238,7 @@ impl Tree {
     }
 
     fn new(nonces: String) -> Tree {
-        Tree {
-            nonces,
-            me: std::process::id(),
-            since: 0,
-            by_descent: false,
-            before: HashSet::new(),
-            children_before: HashSet::new(),
-            spared: HashSet::new(),
-            foreign_leader: None,
-            below_us: false,
-            reaps: false,
-            orphaned: false,
-            cgroup: None,
-        }
+        Tree { nonces, me: std::process::id(), ..Tree::default() }
     }
 
     /// Excludes the process `pid`, such as the guard, from killing and reaping, and its descendants unless they carry

@@ -44,6 +44,7 @@ pub(super) struct Turns {
 }
 
 /// The running turn, or the last one: all that begins and ends with it.
+#[derive(Default)]
 pub(super) struct CurrentTurn {
     /// The number of the turn, from 1.
     pub(super) number: u64,
@@ -68,9 +69,10 @@ pub(super) struct CurrentTurn {
 }
 
 /// The cause of a turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum TurnCause {
     /// The prompt of run.start.
+    #[default]
     Start,
     /// The further prompt with this number.
     Prompt(u64),
@@ -111,7 +113,9 @@ struct Past {
     completion: bool,
 }
 
+#[derive(Default)]
 pub(super) enum TurnState {
+    #[default]
     Running,
     /// The agent was asked to stop the turn.
     Stopping {
@@ -124,9 +128,7 @@ pub(super) enum TurnState {
     /// The turn failed because of a limit, and goes on when that is over.
     AwaitingLimit(LimitWait),
     /// The agent waits for a prompt since then, or the run ends.
-    Over {
-        since: Duration,
-    },
+    Over { since: Duration },
 }
 
 /// The cause of an interrupted turn.
@@ -162,20 +164,7 @@ pub(super) struct WaitingPrompt {
 
 impl CurrentTurn {
     fn begin(number: u64, cause: TurnCause, now: Duration, usage_before: Usage) -> CurrentTurn {
-        CurrentTurn {
-            number,
-            cause,
-            state: TurnState::Running,
-            began: now,
-            usage_before,
-            completion: false,
-            unattended: Unattended::default(),
-            marked: MarkerQuestions::default(),
-            declined: false,
-            result: ResultSide::default(),
-            prompt: None,
-            worked: false,
-        }
+        CurrentTurn { number, cause, began: now, usage_before, ..CurrentTurn::default() }
     }
 
     /// Whether the turn runs and is not being interrupted.

@@ -33,11 +33,11 @@ const NAME_DIGITS: usize = 12;
 
 impl Host for LocalHost {
     fn now(&self) -> Duration {
-        self.now.0
+        self.clocks.now.0
     }
 
     fn date(&self) -> SystemTime {
-        self.now.1
+        self.clocks.now.1
     }
 
     fn variables(&self) -> Vec<(String, String)> {
