@@ -180,7 +180,7 @@ pub fn command(name: &str) -> Option<&'static Command> {
     COMMANDS.iter().find(|command| command.is_named(name))
 }
 
-/// A value as a line of JSON.
+/// The value as a line, with its end.
 fn json_line(value: &Value) -> String {
     to_line(value) + "\n"
 }

@@ -29,7 +29,7 @@ objects! {
         pub line: Option<u64>,
         /// The weight, in the reviewer's words.
         pub severity: Text as inherited,
-        /// The fault.
+        /// The fault, in the reviewer's words.
         pub text: Text as inherited,
     }
 }

@@ -72,7 +72,6 @@ pub enum TurnBegin {
     NextProcess,
 }
 
-/// The end of a part.
 #[derive(Clone, Debug)]
 pub struct PartEnd {
     pub outcome: Outcome,

@@ -9,7 +9,6 @@ use crate::protocol::outbound::{AgentExit, Progress, ProgressKind};
 use crate::protocol::sentence::Sentence;
 use crate::redact::{Redactor, Stream};
 
-/// The running step.
 pub(super) enum RunningStep {
     Command(Box<CommandRun>),
     Ask(Option<Reply>),

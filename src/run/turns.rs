@@ -68,7 +68,6 @@ pub(super) struct CurrentTurn {
     pub(super) worked: bool,
 }
 
-/// The cause of a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum TurnCause {
     /// The prompt of run.start.

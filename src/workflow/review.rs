@@ -17,7 +17,6 @@ use std::path::Path;
 /// The maximum length of a difference in a prompt, in bytes.
 const DIFFERENCE_BYTES: usize = 256 << 10;
 
-/// The result of a review.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ReviewVerdict {
     Accepted,

@@ -123,7 +123,7 @@ enum AskLink {
     /// It is not known, and not looked for.
     #[default]
     Unknown,
-    /// A turn passed without it.
+    /// A turn ended before the agent started it.
     Missing,
     Here,
 }

@@ -10,7 +10,6 @@ use super::tools::{AgentCall, CallInput, UsualTools};
 use crate::agent::endpoint::Wire;
 use serde_json::{Value, json};
 
-/// The purpose of a request.
 pub(super) enum RequestPurpose {
     /// A request of the conversation. True: the agent asks for a stream.
     Conversation { stream: bool },
@@ -27,7 +26,6 @@ pub(super) trait WireFormat: Sync {
     /// The purpose of a request to this path, without its query.
     fn asked(&self, path: &str, body: &Value) -> RequestPurpose;
 
-    /// The answer as a stream.
     fn steps(&self, answer: &ModelAnswer<'_>) -> Vec<StreamStep>;
 
     /// The answer in one piece, for a request without a stream.

@@ -376,7 +376,6 @@ impl Prompts {
         })
     }
 
-    /// The prompt of a session that reviews a phase.
     pub(super) fn review(&self, phase: &str, spec: &str, difference: &str) -> SessionPrompt {
         let text = self.review.as_ref();
         text.map(|text| review::prompt(&self.values, text, (phase, spec.trim(), difference))).unwrap_or_default()

@@ -1316,7 +1316,7 @@ export interface ReviewFinding {
   line: number | null;
   /** The weight, in the reviewer's words. */
   severity: string;
-  /** The fault. */
+  /** The fault, in the reviewer's words. */
   text: string;
 }
 

@@ -1403,7 +1403,7 @@ class ReviewFinding(TypedDict):
     line: Union[int, None]
     # The weight, in the reviewer's words.
     severity: str
-    # The fault.
+    # The fault, in the reviewer's words.
     text: str
 
 
