@@ -105,6 +105,8 @@ pub struct Adhoc {
     pub diff: DiffSize,
     /// The value of `--worktree`.
     pub worktree: Option<WorktreeName>,
+    /// Whether `--allow-setup` is given.
+    pub allow_setup: bool,
     /// The scenario that the demo agent plays in place of every agent. No flag sets it.
     pub scenario: Option<PathBuf>,
     /// The flags that a run which continues this one repeats, with their values.

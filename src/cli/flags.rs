@@ -87,6 +87,9 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
         Ok(())
     })
     .more(WORKTREE_HELP),
+    own_switch("allow-setup", "consent in advance to the commands that set up the worktree", |to: &mut Adhoc| {
+        to.allow_setup = true
+    }),
     field("add_dirs", "DIR", "another directory that the agent may use"),
     field("session_id", "ID", "resume this session of the agent, by its id or name").also_named(&["resume"]),
     switch("fork", "true", "go on in a copy of the session, which stays as it is"),

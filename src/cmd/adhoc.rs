@@ -131,7 +131,7 @@ fn refuse_with(mut adhoc: Adhoc, loaded: Loaded, failure: Failure, engine: Optio
 /// Carries a run that fails at once.
 fn refused(runner: TaskRunner, job: Job, failure: Failure, peer: &mut dyn Peer, engine: Option<Engine>) -> u8 {
     let job = Job { begin: Begin::Refused(failure), record: None, debug_log: None, ..job };
-    runner.run(reading(engine, Source::Nothing), job, peer).code
+    runner.run(reading(engine, Source::Nothing), job, peer, None).code
 }
 
 /// The engine, which reads its input from `source`.
@@ -203,7 +203,7 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>, peer: &mut dyn
     let (tell, first_lines) = channel();
     let last = runner.last(&job).filter(|last| one_shot && stored.wanted(last.has_folder()));
     let source = if read_messages { Source::Stdin } else { Source::Nothing };
-    let (request, end) = fresh_worktree(wanted, &job);
+    let (request, mut end) = fresh_worktree(wanted, &job);
     if at_once {
         // Only the answers on the command line count.
         job.answers = make(None).map(|prepared| prepared.answers).unwrap_or_default();
@@ -212,7 +212,7 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>, peer: &mut dyn
             make(prompt).inspect(|prepared| tell_first_line(prepared, &tell))
         }));
     }
-    let ended = runner.run(reading(engine, source), job, peer);
+    let ended = runner.run(reading(engine, source), job, peer, end.as_mut());
     let last = close(end, last, &ended);
     let _ = stored.keep(last, &ended, first_lines.try_recv().ok());
     if signal_exit && ended.is_cancelled() { shell_code(&ended) } else { ended.code }
@@ -293,11 +293,11 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     }
     // The engine handles signals while a slow writer fills the pipe.
     let (tell, first_lines) = channel();
-    let (request, end) = fresh_worktree(worktree, &job);
+    let (request, mut end) = fresh_worktree(worktree, &job);
     job.begin =
         Begin::Awaited(in_worktree(request, move || make().inspect(|prepared| tell_first_line(prepared, &tell))));
     let last = runner.last(&job).filter(|_| stored.wanted(true));
-    let ended = runner.run(reading(engine, source), job, &mut peer);
+    let ended = runner.run(reading(engine, source), job, &mut peer, end.as_mut());
     let last = close(end, last, &ended);
     let first_line = peer.take_first_line().or_else(|| first_lines.try_recv().ok());
     if let Err(why) = stored.keep(last, &ended, first_line) {

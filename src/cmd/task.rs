@@ -3,6 +3,7 @@
 use super::format_check;
 use super::reported::{ReportFile, Reported};
 use super::texts::Prompt;
+use super::worktree::WorktreeEnd;
 use crate::clean::{shell_word, whole};
 use crate::cli::{Adhoc, Output};
 use crate::config::Places;
@@ -22,6 +23,7 @@ use crate::workflow::implement::{self, Preview};
 use crate::workflow::project::Project;
 use crate::workflow::prompts::SessionPrompt;
 use crate::workflow::slip::command_word;
+use crate::workflow::stop::Stop;
 use crate::workflow::workflow_run::{SAME_COMMAND, SHOWN_COMMAND, WorkflowRun};
 use crate::workflow::{plan_run, spec_run};
 use serde_json::{Value, json};
@@ -94,12 +96,12 @@ impl TaskRunner {
     }
 
     /// Carries the run to its end, and writes its report.
-    pub(super) fn run(mut self, engine: Engine, mut job: Job, peer: &mut dyn Peer) -> Report {
-        let Some(path) = self.report.take() else { return self.carry_plainly(engine, job, peer) };
+    pub(super) fn run(mut self, engine: Engine, mut job: Job, peer: &mut dyn Peer, fresh: Fresh<'_>) -> Report {
+        let Some(path) = self.report.take() else { return self.carry_plainly(engine, job, peer, fresh) };
         let file = ReportFile::open(&path, job.project.as_deref());
         let file = file.map_err(|failure| job.begin = Begin::Refused(failure)).ok();
         let mut reported = Reported::new(peer);
-        let ended = self.carry_plainly(engine, job, &mut reported);
+        let ended = self.carry_plainly(engine, job, &mut reported, fresh);
         let report = reported.into_report();
         if file.is_some_and(|file| file.write(&report).is_err()) {
             diagnose("spektacular: warning: the report is incomplete: the file could not be written");
@@ -107,19 +109,27 @@ impl TaskRunner {
         ended
     }
 
-    fn carry_plainly(self, mut engine: Engine, job: Job, peer: &mut dyn Peer) -> Report {
-        match self.workflow {
-            Some(kind) => self.carry_workflow(kind, engine, job, peer),
-            None => engine.run(job, peer),
+    fn carry_plainly(self, mut engine: Engine, job: Job, peer: &mut dyn Peer, mut fresh: Fresh<'_>) -> Report {
+        match (self.workflow, fresh.as_mut().filter(|end| end.has_set_up())) {
+            (Some(kind), _) => self.carry_workflow(kind, engine, job, peer, fresh),
+            (None, Some(end)) => after_set_up(engine, job, peer, end),
+            (None, None) => engine.run(job, peer),
         }
     }
 
     /// Carries a workflow to its end. Not inlined, so that a plain run does not touch the 36 KiB of its
     /// stack frame.
     #[inline(never)]
-    fn carry_workflow(self, kind: WorkflowKind, engine: Engine, job: Job, peer: &mut dyn Peer) -> Report {
+    fn carry_workflow(
+        self,
+        kind: WorkflowKind,
+        engine: Engine,
+        job: Job,
+        peer: &mut dyn Peer,
+        fresh: Fresh<'_>,
+    ) -> Report {
         let around = self.surroundings(false);
-        (row(kind).carry)(engine, job, peer, self.fields, &around)
+        (row(kind).carry)(engine, job, peer, (self.fields, &around, fresh))
     }
 
     /// Shows the process that the run would start, for `--dry-run`. Error: the run would be refused.
@@ -149,9 +159,15 @@ struct WorkflowRow {
     others: fn() -> String,
     /// Whether the argument is a text, which stdin can supply too. Otherwise it names a file.
     takes_text: bool,
-    carry: fn(Engine, Job, &mut dyn Peer, WorkflowOptions, &Surroundings) -> Report,
+    carry: fn(Engine, Job, &mut dyn Peer, Typed<'_>) -> Report,
     preview: fn(&mut Settings, WorkflowSettings, &Surroundings) -> Result<Previewed, Failure>,
 }
+
+/// The worktree that the run makes for itself, if it does.
+type Fresh<'w> = Option<&'w mut WorktreeEnd>;
+
+/// The command line of a workflow, its surroundings, and the worktree of its run.
+type Typed<'w> = (WorkflowOptions, &'w Surroundings, Fresh<'w>);
 
 /// The result of a dry run's workflow, and the prompt of its first session.
 type Previewed = (DryWorkflow, SessionPrompt);
@@ -190,19 +206,35 @@ fn here() -> Option<Project> {
     Project::around(&std::env::current_dir().ok()?).ok()
 }
 
-fn spec(mut engine: Engine, job: Job, peer: &mut dyn Peer, flags: WorkflowOptions, around: &Surroundings) -> Report {
+/// Sets up the worktree of a workflow's run, if it makes one.
+fn set_up(outer: &mut WorkflowRun<'_>, fresh: Fresh<'_>) -> Result<(), Stop> {
+    fresh.map_or(Ok(()), |end| end.set_up(outer))
+}
+
+/// Sets up the worktree of a session, which begins then.
+fn after_set_up(mut engine: Engine, job: Job, peer: &mut dyn Peer, end: &mut WorktreeEnd) -> Report {
+    match WorkflowRun::open_session(&mut engine, job, peer) {
+        Ok(mut outer) => match end.set_up(&mut outer) {
+            Ok(()) => outer.rest(),
+            Err(stop) => outer.close(Err(stop)),
+        },
+        Err(report) => *report,
+    }
+}
+
+fn spec(mut engine: Engine, job: Job, peer: &mut dyn Peer, (flags, around, fresh): Typed<'_>) -> Report {
     let around = around.clone();
     let admit = move |settings: &mut Settings, _: &_, options| spec_run::admit(settings, options, &around);
     match WorkflowRun::open(&mut engine, job, peer, (WorkflowKind::Spec, flags), admit) {
         Ok((mut outer, author)) => {
-            let text = author.write(&mut outer, &spec_run::check);
+            let text = set_up(&mut outer, fresh).and_then(|()| author.write(&mut outer, &spec_run::check));
             outer.close(text)
         }
         Err(report) => *report,
     }
 }
 
-fn plan(mut engine: Engine, job: Job, peer: &mut dyn Peer, flags: WorkflowOptions, around: &Surroundings) -> Report {
+fn plan(mut engine: Engine, job: Job, peer: &mut dyn Peer, (flags, around, fresh): Typed<'_>) -> Report {
     let around = around.clone();
     let admit = move |settings: &mut Settings, _: &_, options| {
         let (author, spec, started) = plan_run::admit(settings, options, &around)?;
@@ -210,26 +242,24 @@ fn plan(mut engine: Engine, job: Job, peer: &mut dyn Peer, flags: WorkflowOption
     };
     match WorkflowRun::open(&mut engine, job, peer, (WorkflowKind::Plan, flags), admit) {
         Ok((mut outer, (author, spec))) => {
-            let text = author.write(&mut outer, &|author| plan_run::check(author, &spec));
+            let check = |author: &Author| plan_run::check(author, &spec);
+            let text = set_up(&mut outer, fresh).and_then(|()| author.write(&mut outer, &check));
             outer.close(text)
         }
         Err(report) => *report,
     }
 }
 
-fn implement(
-    mut engine: Engine,
-    job: Job,
-    peer: &mut dyn Peer,
-    flags: WorkflowOptions,
-    around: &Surroundings,
-) -> Report {
+fn implement(mut engine: Engine, job: Job, peer: &mut dyn Peer, (flags, around, fresh): Typed<'_>) -> Report {
     let from = around.typed_in.clone();
     let admit = move |settings: &mut Settings, _: &_, options| implement::admit(settings, options, from.as_deref());
     match WorkflowRun::open(&mut engine, job, peer, (WorkflowKind::Implement, flags), admit) {
         Ok((mut outer, target)) => {
             outer.again = if around.in_worktree { SHOWN_COMMAND } else { SAME_COMMAND };
-            implement::carry(outer, target, &around.places)
+            match set_up(&mut outer, fresh) {
+                Ok(()) => implement::carry(outer, target, &around.places),
+                Err(stop) => outer.close(Err(stop)),
+            }
         }
         Err(report) => *report,
     }

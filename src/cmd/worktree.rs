@@ -16,6 +16,9 @@ use crate::sessions::{SessionFile, make_worktrees_folder};
 use crate::workflow::counted;
 use crate::workflow::plan::Digest;
 use crate::workflow::project::{Argument, Project, shown};
+use crate::workflow::set_up::SetUp;
+use crate::workflow::stop::Stop;
+use crate::workflow::workflow_run::WorkflowRun;
 use std::convert::Infallible;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -37,6 +40,8 @@ const ABANDONED_LIMIT: Duration = Duration::from_secs(10);
 /// The time from a request to end, or a deadline, to the end of the looks at the worktree; and the least time for them.
 const ASKED_LIMIT: Duration = Duration::from_millis(3500);
 const ASKED_LEAST: Duration = Duration::from_millis(300);
+/// The default time limit of each command that sets up a worktree.
+const SET_UP_LIMIT: Duration = Duration::from_secs(600);
 /// The number of characters of a commit that are shown.
 const SHORT_COMMIT: usize = 12;
 
@@ -125,13 +130,23 @@ pub(super) struct Wanted {
     /// The project's folder, and the globs of the ignored files to take along from it.
     folder: PathBuf,
     copy: Vec<String>,
+    /// `None`: no commands set it up.
+    set_up: Option<SetUp>,
 }
 
 impl Wanted {
     pub(super) fn of(adhoc: &Adhoc, config: &Config) -> Option<Wanted> {
         let name = adhoc.worktree.clone()?;
         let (folder, copy) = (config.folder().to_owned(), config.texts("worktree.copy"));
-        Some(Wanted { name, again: Again::of(adhoc), folder, copy })
+        let fields = &adhoc.fields;
+        let set_up = SetUp {
+            from: config.find("worktree.setup").and_then(|value| value.origin.place()).unwrap_or_default(),
+            commands: config.texts("worktree.setup"),
+            is_allowed: adhoc.allow_setup || fields.allow_verify == Some(true),
+            limit: fields.verify_timeout_s.map_or(SET_UP_LIMIT, |limit| limit.duration()),
+        };
+        let set_up = Some(set_up).filter(|set_up| !set_up.commands.is_empty());
+        Some(Wanted { name, again: Again::of(adhoc), folder, copy, set_up })
     }
 }
 
@@ -146,8 +161,10 @@ pub(super) struct WorktreeRequest {
 /// The end of a run that wanted a worktree.
 pub(super) struct WorktreeEnd {
     name: String,
-    again: Again,
+    asked: Wanted,
     made: Receiver<Made>,
+    /// The worktree, once the run has begun.
+    begun: Option<Made>,
     /// Dropping it ends git, and the incomplete worktree is removed.
     wanted: crossbeam_channel::Sender<Infallible>,
 }
@@ -169,7 +186,7 @@ pub(super) fn request(asked: Wanted, cwd: Option<&str>, limit: Option<Duration>)
         WorktreeName::Given(name) => name,
         WorktreeName::Generated => generated(SystemTime::now()),
     };
-    let end = WorktreeEnd { name: name.clone(), again: asked.again.clone(), made: receiver, wanted };
+    let end = WorktreeEnd { name: name.clone(), asked: asked.clone(), made: receiver, begun: None, wanted };
     (WorktreeRequest { name, cwd: cwd.unwrap_or(".").into(), wanted: asked, made, until }, end)
 }
 
@@ -277,7 +294,9 @@ fn make(name: String, cwd: &Path, wanted: &Wanted, until: &Until) -> Result<Made
         }
         return Err(failure);
     }
-    worktree.complete();
+    if wanted.set_up.is_none() {
+        worktree.complete();
+    }
     // An empty path would add a slash.
     let below: PathBuf = path.join(inside).components().collect();
     let cwd = if below.is_dir() { below } else { path };
@@ -294,12 +313,16 @@ fn listed(paths: &[PathBuf]) -> String {
     if more == 0 { named.join(", ") } else { format!("{} and {more} more", named.join(", ")) }
 }
 
+/// The project's folder, relative to the root of its work tree. Empty: it is in another one.
+fn inside(folder: &Path, root: &Path) -> PathBuf {
+    let folder = folder.canonicalize().unwrap_or_default();
+    folder.strip_prefix(root).map(Path::to_owned).unwrap_or_default()
+}
+
 /// Fills a new worktree with what a checkout lacks.
 fn fill(worktree: &Worktree, name: &str, wanted: &Wanted, until: &Until) -> Result<(), Failure> {
-    let root = worktree.repository().root();
-    let folder =
-        wanted.folder.canonicalize().ok().and_then(|folder| folder.strip_prefix(root).map(Path::to_owned).ok());
-    let taken = worktree.take_along(&folder.unwrap_or_default(), &wanted.copy, until).map_err(|why| {
+    let folder = inside(&wanted.folder, worktree.repository().root());
+    let taken = worktree.take_along(&folder, &wanted.copy, until).map_err(|why| {
         usage(match why {
             NotTaken::TooMuch => format!(
                 "worktree.copy takes along more than 100,000 files or {} GiB: narrow its globs.",
@@ -332,6 +355,21 @@ fn fill(worktree: &Worktree, name: &str, wanted: &Wanted, until: &Until) -> Resu
 }
 
 impl WorktreeEnd {
+    /// Whether commands set up the worktree.
+    pub(super) fn has_set_up(&self) -> bool {
+        self.asked.set_up.is_some()
+    }
+
+    /// Sets up the worktree of a run that has begun. Error: nobody consented, or a command failed.
+    pub(super) fn set_up(&mut self, outer: &mut WorkflowRun<'_>) -> Result<(), Stop> {
+        self.begun = self.made.try_recv().ok();
+        let (Some(set_up), Some(made)) = (&self.asked.set_up, &mut self.begun) else { return Ok(()) };
+        let folder = made.worktree.path().join(inside(&self.asked.folder, made.worktree.repository().root()));
+        set_up.run(outer, &folder)?;
+        made.worktree.complete();
+        Ok(())
+    }
+
     /// Removes the worktree if it holds no work; otherwise prints how to go on with it. `last`: the file for the run's
     /// session. `asked_at`: the request to end the run, or its deadline. Returns the file in the worktree. `None`: the
     /// session has no directory to continue in.
@@ -340,7 +378,8 @@ impl WorktreeEnd {
         let now = Instant::now();
         let left = asked_at.map(|at| (at + ASKED_LIMIT).saturating_duration_since(now).max(ASKED_LEAST));
         let within = |limit: Duration| left.map_or(limit, |left| left.min(limit));
-        let made = self.made.recv_timeout(within(ABANDONED_LIMIT)).inspect_err(|error| {
+        let begun = self.begun.map(Ok);
+        let made = begun.unwrap_or_else(|| self.made.recv_timeout(within(ABANDONED_LIMIT))).inspect_err(|error| {
             if *error == RecvTimeoutError::Timeout {
                 diagnose(&incomplete(&self.name));
             }
@@ -357,7 +396,7 @@ impl WorktreeEnd {
             diagnose(&format!("spektacular: the worktree {name} had no changes and was removed"));
             return None;
         }
-        let again = (self.again.line(&cwd, last.is_some()), self.again.addition());
+        let again = (self.asked.again.line(&cwd, last.is_some()), self.asked.again.addition());
         explain(&directions(&name, work.as_ref(), &worktree, again));
         last.map(|last| last.moved_to(cwd))
     }

@@ -11,7 +11,7 @@ use super::answers::Script;
 use super::ask_connections::AskOutcome;
 use super::host::Host;
 use super::images;
-use super::job::{Admission, Job, Prepared, Successor};
+use super::job::{Admission, FirstSteps, Job, Prepared, Successor};
 use super::peer::{Peer, ScreenChange, Understood};
 use super::prepare;
 use super::recordings::Recordings;
@@ -58,6 +58,7 @@ pub struct Conductor<P, H> {
     signal: Option<i32>,
     /// The workflow's check of run.start, until that has come.
     admission: Option<Admission>,
+    first_steps: Option<Box<FirstSteps>>,
     /// The agents that take over where another one fails, in order.
     successors: VecDeque<Successor>,
     /// The agent that took over last.
@@ -109,7 +110,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
     pub fn new(job: Job, mut peer: P, host: H, random: &str) -> Conductor<P, H> {
         let Job { layers, warnings, answers, on_eof, record, project, debug_log, mirror_stderr, signal_source, .. } =
             job;
-        let Job { admission, log_id, .. } = job;
+        let Job { admission, first_steps, log_id, .. } = job;
         let (recordings, opened) = Recordings::open(record, project.as_deref(), debug_log);
         let redactor = prepare::redactor(&host, peer.screen().is_some());
         let mut run = Run::new(random, on_eof, redactor);
@@ -135,6 +136,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
             signal_source,
             signal: None,
             admission,
+            first_steps,
             successors: VecDeque::new(),
             took_over: None,
             reviewer: None,
@@ -300,13 +302,17 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         } else {
             prepare::settings(options, wrong, agent, agents, &self.host)
         };
-        let mut redactor = redactor;
+        let (mut redactor, mut has_steps) = (redactor, false);
         let admitted = checked.and_then(|mut ready| {
             ready.settings.tool_facts = self.peer.screen().is_some() || ready.settings.progress == Level::Full;
             self.peer.prompted(&ready.settings.prompt, &redactor);
             let Some(admission) = self.admission.take() else {
                 if workflow.is_some() {
                     unknown.add_unused("workflow", "spec, plan and implement");
+                }
+                if let Some(keep) = self.first_steps.take() {
+                    keep(&ready.settings, &ready.agent);
+                    has_steps = true;
                 }
                 return Ok((ready, None));
             };
@@ -328,11 +334,11 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
             Ok((mut ready, workflow)) => {
                 self.successors = ready.take_successors();
                 let waits = ready.settings.on_rate_limit == OnRateLimit::Wait;
-                let goes_on = ready.settings.conversation || waits || workflow.is_some();
+                let goes_on = ready.settings.conversation || waits || workflow.is_some() || has_steps;
                 let agent = goes_on.then(|| ready.agent.clone());
                 let mut start = ready.start(redactor, short_secrets, &mut self.host);
                 start.remake = agent.map(|agent| Box::new(move || agent.driver()) as Remake);
-                start.workflow = workflow;
+                (start.workflow, start.has_steps) = (workflow, has_steps);
                 Ok(Box::new(start))
             }
             Err(failure) => Err(Box::new(Refusal { failure, metadata, redactor: Some(redactor) })),

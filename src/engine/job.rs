@@ -44,6 +44,8 @@ pub struct Job {
     pub signal_source: CancelSource,
     /// The workflow that consists of the run's parts. `None`: the run is a session of the agent.
     pub admission: Option<Admission>,
+    /// Takes the settings and the agent of a session that begins with steps without the agent. `None`: it begins at once.
+    pub first_steps: Option<Box<FirstSteps>>,
 }
 
 impl Job {
@@ -62,6 +64,7 @@ impl Job {
             mirror_stderr: false,
             signal_source: CancelSource::Signal,
             admission: None,
+            first_steps: None,
         }
     }
 }
@@ -81,6 +84,9 @@ pub type Admit = dyn FnOnce(
     &[&'static str],
     &mut UnknownNames,
 ) -> Result<WorkflowStarted, Failure>;
+
+/// See [`Job::first_steps`].
+pub(super) type FirstSteps = dyn FnOnce(&Settings, &Agent);
 
 /// The source of run.start.
 pub enum Begin {

@@ -73,7 +73,7 @@ impl ActiveRun {
         start: Start,
     ) -> Result<Box<ActiveRun>, Box<Refusal>> {
         let Start { mut settings, display_name, mut driver, redactor, short_secrets, asking_failed, .. } = start;
-        let Start { missing, remake, workflow, .. } = start;
+        let Start { missing, remake, workflow, has_steps, .. } = start;
         let mut out = DriverOutput::default();
         let launch = match limit::launch(&settings, driver.as_mut(), &mut out) {
             Ok(launch) => launch,
@@ -82,8 +82,8 @@ impl ActiveRun {
                 return Err(Box::new(Refusal { failure, metadata, redactor: Some(redactor) }));
             }
         };
-        // A workflow only checks that its settings work.
-        let has_parts = workflow.is_some();
+        // A run with parts only checks that its settings work.
+        let has_parts = workflow.is_some() || has_steps;
         let launch = (!has_parts).then_some(launch);
         let start_timeout = launch.as_ref().and_then(|launch| launch.start_timeout);
         settings.start_timeout_s = settings.start_timeout_s.or(start_timeout);

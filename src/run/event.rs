@@ -40,6 +40,8 @@ pub struct Start {
     /// The part of run.started about a workflow, whose run waits for its first part then. `None`: the run is a session of
     /// the agent.
     pub workflow: Option<Box<WorkflowStarted>>,
+    /// Whether steps without the agent come before the session.
+    pub has_steps: bool,
 }
 
 impl Start {
@@ -54,6 +56,7 @@ impl Start {
             missing: None,
             remake: None,
             workflow: None,
+            has_steps: false,
         }
     }
 }

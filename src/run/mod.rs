@@ -286,6 +286,10 @@ impl Run {
             effects.push(self.end(terminal, None));
         } else if let Event::Part(part) = event {
             self.stopping = None;
+            if let PartWork::Rest(_) = part.work {
+                active.sums = None;
+                self.is_open = false;
+            }
             active.begin_part(*part);
             let end = active.take_end();
             std::mem::swap(&mut active.effects.list, effects);
@@ -305,7 +309,7 @@ impl Run {
         if let Event::Part(_) = event {
             self.part_end = Some(Box::new(PartEnd::failed(Failure::of_our_own())));
         } else if let Event::Close(closing) = event {
-            let workflow = Some(Box::new(closing.workflow));
+            let workflow = closing.workflow.map(Box::new);
             effects.push(self.end(Terminal { workflow, ..Terminal::new(closing.outcome) }, None));
         }
     }

@@ -19,6 +19,8 @@ pub struct Part {
 
 pub enum PartWork {
     Turn(Turn),
+    /// A session that is the rest of the run, which has had nothing but steps before.
+    Rest(Turn),
     /// The process that stayed after the agent's last turn is told to leave.
     Leave,
     Step(StepWork),
@@ -40,6 +42,19 @@ pub struct Turn {
     pub asking_failed: bool,
     /// Makes the driver of another agent, which has this part alone. `None`: the agent of the run has it.
     pub guest: Option<Remake>,
+}
+
+impl Turn {
+    pub fn new_session() -> Turn {
+        Turn {
+            start: TurnBegin::NewSession,
+            keeps_process: false,
+            offers_blocked: false,
+            whole: None,
+            asking_failed: false,
+            guest: None,
+        }
+    }
 }
 
 pub enum StepWork {
@@ -107,10 +122,11 @@ pub struct PartSeen {
     pub heard: bool,
 }
 
-/// The end of a workflow's run.
+/// The end of a run between two of its parts.
 pub struct Closing {
     pub outcome: Outcome,
-    pub workflow: WorkflowEnd,
+    /// `None`: the run has only had steps before a session.
+    pub workflow: Option<WorkflowEnd>,
     /// The exit of an agent that stayed after its last turn and was killed.
     pub killed: Option<AgentExit>,
 }

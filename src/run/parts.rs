@@ -46,7 +46,7 @@ impl ActiveRun {
                 let prompt = self.settings.prompt.clone();
                 self.drive(|driver, out| driver.follow_up(&prompt, &[], out));
             }
-            PartWork::Turn(mut turn) => {
+            PartWork::Turn(mut turn) | PartWork::Rest(mut turn) => {
                 if let Some(guest) = turn.guest.take() {
                     self.agent.invite(guest, last);
                     self.effects.starts_agent(self.settings.agent.clone());
@@ -168,7 +168,7 @@ impl ActiveRun {
         self.agent.exit = killed.or(self.agent.exit);
         let Sums { usage, unattended, completion, .. } = self.sums.take().unwrap_or_default();
         let terminal = self.terminal_of(outcome, false);
-        let (completion_detected, workflow) = (completion, Some(Box::new(workflow)));
+        let (completion_detected, workflow) = (completion, workflow.map(Box::new));
         Terminal { usage, unattended, completion_detected, workflow, ..terminal }
     }
 }

@@ -12,6 +12,7 @@
 //! | `admission`, `author`, `spec_run`, `plan_run` | the workflows that write a draft: common checks, common steps, and each workflow |
 //! | `conversation` | the agent's sessions |
 //! | `review`, `started` | the review of a phase or a draft; the work tree before a plan and before a phase |
+//! | `consent`, `set_up` | consent to the commands of a file, and those that set up a worktree |
 //! | `slip` | a description that is probably a command |
 //! | `draft`, `old`, `lock`, `permit` | their files, replaced files, locks, permissions |
 //! | `run_start`, `workflow_run`, `part`, `stop` | the check of run.start, the run, its parts, the reasons for an early end |
@@ -22,6 +23,7 @@
 pub(crate) mod admission;
 pub(crate) mod author;
 pub mod check;
+pub(crate) mod consent;
 mod conversation;
 pub(crate) mod documents;
 pub(crate) mod draft;
@@ -39,6 +41,7 @@ pub mod project;
 pub mod prompts;
 pub(crate) mod review;
 mod run_start;
+pub(crate) mod set_up;
 pub(crate) mod slip;
 pub mod spec;
 pub(crate) mod spec_run;

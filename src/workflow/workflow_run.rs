@@ -23,8 +23,10 @@ use crate::protocol::terms::sentence;
 use crate::protocol::words::{OnQuestionTimeout, PlanStatus, Warning, WorkflowKind};
 use crate::protocol::workflow::{WorkflowOptions, WorkflowSettings};
 use crate::redact::Redactor;
-use crate::run::{Part, PartEnd, PartSeen, PartWork, StepWork, Turn, TurnBegin, completed};
+use crate::run::{Part, PartEnd, PartSeen, PartWork, Remake, StepWork, Turn, TurnBegin, completed};
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,6 +53,8 @@ pub(crate) struct WorkflowRun<'p> {
     pub(crate) again: &'static str,
     /// The object `workflow` of the terminal frame.
     pub end: WorkflowEnd,
+    /// Whether this is no workflow, but a session after steps.
+    is_session: bool,
 }
 
 /// The way to continue a run.
@@ -101,8 +105,54 @@ impl<'p> WorkflowRun<'p> {
             seen: PartSeen::default(),
             again: SAME_COMMAND,
             end: WorkflowEnd { target, ..WorkflowEnd::unknown(kind) },
+            is_session: false,
         };
         Ok((outer, it))
+    }
+
+    /// Opens the run of a session that begins with steps. Error: the run is over already.
+    pub(crate) fn open_session(
+        engine: &'p mut Engine,
+        job: Job,
+        peer: &'p mut dyn Peer,
+    ) -> Result<WorkflowRun<'p>, Box<Report>> {
+        let found = Rc::new(RefCell::new(None));
+        let kept = Rc::clone(&found);
+        let keep = move |settings: &Settings, agent: &Agent| {
+            *kept.borrow_mut() = Some((settings.clone(), agent.clone()));
+        };
+        let (record, debug_log) = (job.record.clone(), job.debug_log.clone());
+        let run = engine.open(Job { first_steps: Some(Box::new(keep)), debug_log: None, ..job }, peer)?;
+        let Some((settings, agent)) = found.take() else { return Err(Box::new(run.abandon())) };
+        Ok(WorkflowRun {
+            run,
+            settings,
+            agent,
+            record,
+            debug_log,
+            turns: 0,
+            last: Last::default(),
+            usage: Usage::default(),
+            denied: 0,
+            seen: PartSeen::default(),
+            again: SAME_COMMAND,
+            end: WorkflowEnd::unknown(WorkflowKind::Spec),
+            is_session: true,
+        })
+    }
+
+    /// Carries out the session that is the rest of the run.
+    pub(crate) fn rest(self) -> Report {
+        let mut settings = self.settings.clone();
+        match self.limit(&mut settings, None) {
+            Ok(_) => {
+                let recorded = Recorded { file: self.record, debug_log: self.debug_log };
+                let start = settings.session_id.clone().map_or(TurnBegin::NewSession, TurnBegin::Resume);
+                let work = PartWork::Rest(Turn { start, ..Turn::new_session() });
+                self.run.rest(Part { settings, work }, recorded)
+            }
+            Err(stop) => self.close(Err(stop)),
+        }
     }
 
     /// The settings of the run. `prompt` is the description, the specification or the plan.
@@ -212,8 +262,7 @@ impl<'p> WorkflowRun<'p> {
         self.turns += 1;
         let file = self.record.as_deref().map(|path| numbered(path, self.turns));
         let recorded = Recorded { file, debug_log: self.debug_log.clone() };
-        let work =
-            PartWork::Turn(Turn { start, keeps_process, offers_blocked, whole, asking_failed: false, guest: None });
+        let work = PartWork::Turn(Turn { start, keeps_process, offers_blocked, whole, ..Turn::new_session() });
         let end = self.part(Part { settings, work }, recorded)?;
         // A process that ends before its turn reports no cost: that of the session's earlier turns is still known.
         let cost_usd = end.usage.cost_usd.map(|cost| known.unwrap_or_default() + cost).or(known);
@@ -251,14 +300,8 @@ impl<'p> WorkflowRun<'p> {
         self.turns += 1;
         let file = self.record.as_deref().map(|path| numbered(path, self.turns));
         let recorded = Recorded { file, debug_log: self.debug_log.clone() };
-        let work = PartWork::Turn(Turn {
-            start: TurnBegin::NewSession,
-            keeps_process: false,
-            offers_blocked: false,
-            whole: None,
-            asking_failed: false,
-            guest: Some(Box::new(move || agent.driver())),
-        });
+        let guest: Option<Remake> = Some(Box::new(move || agent.driver()));
+        let work = PartWork::Turn(Turn { guest, ..Turn::new_session() });
         let end = self.part(Part { settings, work }, recorded)?;
         self.seen = end.seen;
         match end.outcome {
@@ -403,7 +446,7 @@ impl<'p> WorkflowRun<'p> {
             Err(Stop::Lost) => None,
         };
         match outcome {
-            Some(outcome) => self.run.close(outcome, self.end),
+            Some(outcome) => self.run.close(outcome, (!self.is_session).then_some(self.end)),
             None => self.run.abandon(),
         }
     }

@@ -108,7 +108,7 @@ pub(crate) fn carry(gate: &str) {
     }
     let ends: Vec<&str> = outcomes.iter().map(word).collect();
     assert_eq!(ends, ["completed", "completed", "cancelled", "cancelled"]);
-    let report = run.close(outcomes.remove(3), WorkflowEnd::unknown(WorkflowKind::Spec));
+    let report = run.close(outcomes.remove(3), Some(WorkflowEnd::unknown(WorkflowKind::Spec)));
     assert_eq!((report.code, report.signal), (0, Some(15)));
 }
 

@@ -30,7 +30,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
     /// Begins a part of the run.
     pub(in crate::engine) fn begin_part(&mut self, mut part: Part, recorded: Recorded) {
         let mut unopened = None;
-        if let PartWork::Turn(turn) = &mut part.work {
+        if let PartWork::Turn(turn) | PartWork::Rest(turn) = &mut part.work {
             let Recorded { file, debug_log } = recorded;
             let (recordings, opened) = Recordings::open(file, self.project.as_deref(), debug_log);
             unopened = opened.is_err().then(Failure::no_recording);

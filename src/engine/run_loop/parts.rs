@@ -27,7 +27,7 @@ impl RunLoop<'_, '_> {
             PartWork::Turn(Turn { start: TurnBegin::SameProcess, .. }) | PartWork::Leave => {
                 self.conductor.host_mut().wake(&part.settings.cwd);
             }
-            PartWork::Turn(_) | PartWork::Step(_) => self.conductor.host_mut().begin_part(),
+            PartWork::Turn(_) | PartWork::Rest(_) | PartWork::Step(_) => self.conductor.host_mut().begin_part(),
         }
         self.unread = Default::default();
         self.serve(|run_loop| {
@@ -44,6 +44,20 @@ impl RunLoop<'_, '_> {
             self.conductor.host_mut().end_part();
         }
         Some(*end)
+    }
+
+    /// Carries out a session that is the rest of the run.
+    pub fn rest(mut self, session: Part, recorded: Recorded) -> Report {
+        if !self.conductor.is_lost() {
+            self.read_clocks();
+            self.conductor.host_mut().begin_part();
+            self.unread = Default::default();
+            self.serve(|run_loop| {
+                run_loop.conductor.begin_part(session, recorded);
+                Ok(())
+            });
+        }
+        self.finish()
     }
 
     /// Lets the next part, which has no process, wait until this channel is disconnected.
@@ -105,7 +119,7 @@ impl RunLoop<'_, '_> {
     }
 
     /// Ends the run, unless frames can no longer be delivered.
-    pub fn close(mut self, outcome: Outcome, workflow: WorkflowEnd) -> Report {
+    pub fn close(mut self, outcome: Outcome, workflow: Option<WorkflowEnd>) -> Report {
         if self.conductor.is_lost() {
             return self.finish();
         }

@@ -15,10 +15,6 @@ pub(super) struct Guarded {
     pub(super) paths: Vec<String>,
 }
 
-/// Consents to the commands in advance.
-#[derive(Debug)]
-pub(super) struct Consented;
-
 impl Judge for Guarded {
     fn decide(&self, subject: &Subject, also: &[Category]) -> Option<Policy> {
         let edits = std::iter::once(&subject.category).chain(also).any(|category| category.changes_files());
@@ -29,12 +25,6 @@ impl Judge for Guarded {
         };
         let denies = edits && subject.locations.iter().any(|location| guarded(location.path.unredacted()));
         denies.then_some(Policy::Deny)
-    }
-}
-
-impl Judge for Consented {
-    fn decide(&self, _subject: &Subject, _also: &[Category]) -> Option<Policy> {
-        Some(Policy::Allow)
     }
 }
 

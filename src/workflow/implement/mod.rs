@@ -62,7 +62,8 @@ fn begin(outer: &mut WorkflowRun<'_>, target: Target, places: &Places) -> Result
         Some(look) => Some(ready.commits(outer.wait_for_task(None, look)?)?),
         None => None,
     };
-    ready.consentable(&settings, &outer.redactor())?;
+    let consent = ready.consent();
+    consent.check(&settings, &outer.redactor())?;
     for (warning, text) in std::mem::take(&mut ready.warnings) {
         outer.warn(warning, text);
     }
@@ -70,7 +71,7 @@ fn begin(outer: &mut WorkflowRun<'_>, target: Target, places: &Places) -> Result
     let mut all = Loop::new(&phases, &ready.options);
     let mut site = PhaseIo::new(outer, &ready, commits);
     site.tell_steps();
-    let ending = ready.consent(site.outer).and_then(|()| {
+    let ending = consent.ask(site.outer).and_then(|()| {
         let ending = site.commit_due().and_then(|()| all.run(&mut site));
         // However the run ends, a forged plan.md is replaced, because the next run would start from it.
         let restored = site.restore();

@@ -1,25 +1,9 @@
-//! The questions that spektacular itself asks: consent to the commands, and manual checks.
+//! The questions about a phase that spektacular itself asks: manual checks, and whether it is done already.
 
 use super::phase_loop::ManualAnswer;
 use crate::agent::Reply;
-use crate::protocol::outbound::Text;
-use crate::protocol::question::{Answer, Ask, Kind, Place, Subject};
-use crate::protocol::words::{Category, Purpose};
-
-/// The commands as the question for consent shows them: a line for each, with the id of its phase.
-pub(super) fn listed<'a>(commands: impl IntoIterator<Item = (String, &'a str)>) -> String {
-    commands.into_iter().map(|(phase, command)| format!("{phase}: {command}")).collect::<Vec<_>>().join("\n")
-}
-
-/// The question for consent. `plan`: the path of plan.md; `commands`: see [`listed`].
-pub(super) fn consent(plan: &str, commands: String) -> Ask {
-    let noun = if commands.contains('\n') { "the commands" } else { "the command" };
-    let title = format!("{noun} of {plan}");
-    let text = format!("Run {title} to verify the work?");
-    let locations = vec![Place { path: Text::from(plan), line: None }];
-    let subject = Subject::new(Category::Execute, title, locations, commands);
-    Ask { header: "Verification".into(), ..Ask::permission(subject, text, None) }
-}
+use crate::protocol::question::{Answer, Ask, Kind};
+use crate::protocol::words::Purpose;
 
 /// The question for a manual check.
 pub(crate) fn manual(text: &str) -> Ask {
@@ -48,21 +32,9 @@ pub(super) fn checked(reply: &Reply) -> ManualAnswer {
 
 #[cfg(test)]
 mod tests {
-    use super::{ManualAnswer, checked, consent, listed, manual};
+    use super::{ManualAnswer, checked, manual};
     use crate::agent::Reply;
-    use crate::protocol::question::{ALLOW_ONCE, Answer, DENY, Decision};
-    use crate::protocol::words::Category;
-
-    #[test]
-    fn consent_names_every_command_with_its_phase() {
-        let commands = listed([("P1".to_owned(), "make"), ("P2".to_owned(), "test -s a\u{3000}")]);
-        let ask = consent(".spektacular/plans/x/plan.md", commands);
-        let subject = ask.subject.clone().unwrap();
-        assert_eq!((subject.category, subject.detail.shown()), (Category::Execute, "P1: make\nP2: test -s a\u{3000}"));
-        assert_eq!(subject.locations[0].path.shown(), ".spektacular/plans/x/plan.md");
-        assert_eq!((ask.header.shown(), &ask.default), ("Verification", &Some(Answer::Decision(Decision::Deny))));
-        assert!(ask.offers(ALLOW_ONCE) && ask.offers(DENY) && !ask.offers("allow_always"));
-    }
+    use crate::protocol::question::Answer;
 
     #[test]
     fn only_yes_and_no_answer_a_manual_check() {

@@ -3,40 +3,30 @@
 use super::attempted::{self, Attempted, Seen};
 use super::commit::{self, Commits, NoCommits, StatusQuery, named};
 use super::kept_state::{KeptState, no_record};
+use super::prompt;
 use super::protect::ProtectedState;
-use super::question::{consent, listed};
-use super::{judge, prompt};
-use crate::agent::Reply;
 use crate::config::Places;
-use crate::json::encoded_bytes;
 use crate::process::background_task::BackgroundTask;
 use crate::process::git::BaselineResult;
 use crate::process::query::Until;
-use crate::protocol::failure::{Code, Failure};
-use crate::protocol::outbound::{Text, WorkflowStarted};
-use crate::protocol::question::Judge;
+use crate::protocol::failure::Failure;
+use crate::protocol::outbound::WorkflowStarted;
 use crate::protocol::request::Settings;
-use crate::protocol::sentence::Sentence;
-use crate::protocol::terms::sentence;
-use crate::protocol::words::{Category, Policy, RefusalReason, Warning, WorkflowKind};
+use crate::protocol::words::{RefusalReason, Warning, WorkflowKind};
 use crate::protocol::workflow::WorkflowSettings;
-use crate::redact::Redactor;
 use crate::workflow::admission::{check_command, project_of, started};
 use crate::workflow::check::{self, PlanCheck, spec_has_changed};
+use crate::workflow::consent::Consent;
 use crate::workflow::lock::Lock;
 use crate::workflow::name::Slug;
 use crate::workflow::plan::{PlanPhase, SpecLine, WorkPlan, without_own_lines};
 use crate::workflow::project::{Argument, FILE_BYTES_MAX, PLAN_FILES, PlanPath, Project, shown};
 use crate::workflow::prompts::{CommonValues, PromptText, SessionPrompt};
 use crate::workflow::review;
-use crate::workflow::stop::Stop;
 use crate::workflow::template::PromptKind;
 use crate::workflow::violation::{Rule, Violation};
-use crate::workflow::workflow_run::WorkflowRun;
-use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The location of the plan, and the settings for carrying it out.
@@ -72,11 +62,6 @@ impl Target {
         Ok([project, Lock::of_name(&self.project, name.as_str())?])
     }
 }
-
-/// The maximum size of all commands together in the question for consent, in bytes.
-const CONSENT_BYTES: usize = 64 << 10;
-/// The room in its frame for everything else, in bytes.
-const FRAME_ROOM: usize = 8 << 10;
 
 /// The maximum number of changed files that a refusal names.
 const DIRTY: usize = 10;
@@ -239,77 +224,20 @@ impl ReadyPlan {
         Ok(commits)
     }
 
-    /// Fails if the commands cannot be shown as they would run, or if nobody can consent to them.
-    pub(super) fn consentable(&self, settings: &Settings, redactor: &Redactor) -> Result<(), Failure> {
-        self.showable(settings.max_frame_bytes, redactor)?;
-        let policy = settings.permissions.policy(Category::Execute);
-        let nobody = match policy {
-            Policy::Allow => false,
-            Policy::Ask => !settings.interactive,
-            Policy::Deny => true,
-        };
-        if self.options.allow_verify || !nobody {
-            return Ok(());
-        }
-        let message = format!(
-            "{} has commands that verify the work, and nobody can consent to them: read them, then allow them with --allow-verify.",
-            self.target
-        );
-        let commands = Some(Box::new(Text::from(listed(self.commands()))));
-        Err(Failure { commands, ..Failure::refused_for(RefusalReason::Consent, message) })
-    }
-
-    /// The commands, each with the id of its phase.
-    fn commands(&self) -> Vec<(String, &str)> {
-        let mut commands = Vec::new();
-        for phase in &self.plan.phases {
-            commands.extend(phase.verify.iter().map(|command| (phase.id(), command.text.as_str())));
-        }
-        commands
-    }
-
-    /// Fails if no question can show every command whole and unredacted: nobody consents to what was not shown.
-    fn showable(&self, frame_bytes: usize, redactor: &Redactor) -> Result<(), Failure> {
-        let commands = self.commands();
-        let refused = |why: Sentence| Err(Failure::refused_for(RefusalReason::Consent, why));
-        let hidden = commands.iter().find(|(_, text)| {
-            matches!(redactor.redact_uncleaned(text), Cow::Owned(_))
-                || matches!(redactor.redact_action(text), Cow::Owned(_))
-        });
-        let phase = hidden.map(|(phase, _)| phase.clone());
-        let bytes: usize = commands.iter().map(|(_, text)| text.len()).sum();
-        let detail = listed(commands);
-        // A secret of several lines may span two commands.
-        let whole = || matches!(redactor.redact_action(&detail), Cow::Owned(_)).then(|| self.target.clone());
-        if let Some(place) = phase.or_else(whole) {
-            let why = format!(
-                "A command of {place} holds a secret or what looks like one, so it cannot be shown for consent: put the \
-                 value into a variable of the environment."
-            );
-            return refused(why.into());
-        }
-        if bytes > CONSENT_BYTES || encoded_bytes(&detail) + FRAME_ROOM > frame_bytes {
-            let (target, most) = (&self.target, CONSENT_BYTES >> 10);
-            return refused(sentence!(
-                "The commands of {target} are too long to be shown in one question: shorten them, or raise \
-                 {max_frame_bytes:#}; at most {most} KiB can be shown.",
-                max_frame_bytes
-            ));
-        }
-        Ok(())
-    }
-
-    /// Asks for consent to all commands of the plan, once.
-    pub(super) fn consent(&self, outer: &mut WorkflowRun<'_>) -> Result<(), Stop> {
-        let ask = consent(&self.target, listed(self.commands()));
-        let judge = self.options.allow_verify.then(|| Arc::new(judge::Consented) as Arc<dyn Judge>);
-        match outer.ask(ask, judge)? {
-            Some(Reply::Allowed) => Ok(()),
-            _ => {
-                let message = "Nobody consented to the commands of the plan, so none has run: read them, and allow \
-                               them when asked or with --allow-verify.";
-                Err(Stop::failed(Code::QuestionDeclined, message))
-            }
+    /// The consent to the commands of the plan.
+    pub(super) fn consent(&self) -> Consent {
+        let commands = self
+            .plan
+            .phases
+            .iter()
+            .flat_map(|phase| phase.verify.iter().map(|command| (phase.id(), command.text.clone())));
+        Consent {
+            header: "Verification",
+            of: self.target.clone(),
+            purpose: "to verify the work",
+            commands: commands.collect(),
+            is_given: self.options.allow_verify,
+            flag: "--allow-verify",
         }
     }
 }

@@ -190,7 +190,7 @@ impl Pair {
         }
         if let Some(end) = self.run.take_part_end() {
             let workflow = WorkflowEnd::unknown(WorkflowKind::Spec);
-            let closing = Closing { outcome: end.outcome, workflow, killed: None };
+            let closing = Closing { outcome: end.outcome, workflow: Some(workflow), killed: None };
             self.run.step(self.model.now, Event::Close(Box::new(closing)), &mut self.effects);
         }
         let expected = self.model.take(act);

@@ -21,6 +21,7 @@ mod repositories;
 mod review;
 mod sentences;
 mod served;
+mod set_up;
 pub(crate) mod spec;
 mod status;
 mod worktree;
