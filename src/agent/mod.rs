@@ -49,6 +49,7 @@ pub(crate) mod pi;
 mod preference;
 mod prompt_text;
 mod provider;
+pub mod provider_samples;
 mod recent;
 pub mod registry;
 mod reply;

@@ -128,6 +128,12 @@ pub enum RuleSource {
     /// The path of this folder, if it exists.
     Folder(PathBuf),
     Text(String),
+    /// `{"NAME":true}` if npm has installed this library in the folder, and in those of the others that exist.
+    Library {
+        name: &'static str,
+        needed: PathBuf,
+        others: Vec<PathBuf>,
+    },
     /// The word of a [`Confinement`].
     Confinement,
 }

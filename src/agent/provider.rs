@@ -181,33 +181,9 @@ const TABLE: &[Row] = &[
             "responsestreamdisconnected",
             "responsetoomanyfailedattempts",
         ],
-        words: &[
-            "overloaded",
-            "unavailable",
-            "unable to connect",
-            "timed out",
-            "timeout",
-            "econn",
-            "enotfound",
-            "eai again",
-            "etimedout",
-            "enetunreach",
-            "getaddrinfo",
-            "dns",
-            "fetch failed",
-            "socket hang up",
-            "connection refused",
-            "connection reset",
-            "connection closed",
-            "connection error",
-            "network error",
-            "stream disconnected",
-            "error sending request",
-            "server error",
-            "servererror",
-            "high demand",
-        ],
+        words: &["overloaded", "unavailable", "server error", "servererror", "high demand"],
     },
+    Row { cause: Cause::Unavailable, codes: &[], statuses: &[], kinds: &[], words: CONNECTION },
 ];
 
 /// The reason for a retry.
@@ -218,6 +194,43 @@ pub(super) fn retried_after(status: Option<u16>) -> &'static str {
         Some(_) => "a provider error",
         None => "a failed connection",
     }
+}
+
+/// The words of a missing or broken connection.
+const CONNECTION: &[&str] = &[
+    "unable to connect",
+    "timed out",
+    "timeout",
+    "econn",
+    "enotfound",
+    "eai again",
+    "etimedout",
+    "enetunreach",
+    "getaddrinfo",
+    "dns",
+    "fetch failed",
+    "socket hang up",
+    "connection refused",
+    "connection reset",
+    "connection closed",
+    "connection error",
+    "network error",
+    "stream disconnected",
+    "error sending request",
+    "terminated",
+];
+
+/// Whether a text is about a missing or broken connection.
+pub(super) fn is_unreachable(text: &str) -> bool {
+    has_words(&plain_text(text), CONNECTION)
+}
+
+fn plain_text(text: &str) -> String {
+    text.to_lowercase().replace('_', " ")
+}
+
+fn has_words(text: &str, all: &[&str]) -> bool {
+    all.iter().any(|words| words.split('&').all(|word| text.contains(word)))
 }
 
 /// The failure of the provider, or else an error of the agent. `said`: the agent's own words.
@@ -251,9 +264,9 @@ pub(super) fn known(account: ProviderAccount, evidence: &Evidence<'_>) -> Option
 fn cause(status: Option<u16>, evidence: &Evidence<'_>) -> Option<Cause> {
     let plain = |name: &&str| name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase();
     let names: Vec<String> = evidence.names.iter().map(plain).collect();
-    let text = evidence.text.to_lowercase().replace('_', " ");
+    let text = plain_text(evidence.text);
     let named = |of: fn(&Row) -> &[&str]| by(|row| of(row).iter().any(|name| names.iter().any(|given| given == name)));
-    let said = by(|row| row.words.iter().any(|words| words.split('&').all(|word| text.contains(word))));
+    let said = by(|row| has_words(&text, row.words));
     let by_status = match (status, said) {
         // The provider's limits for a minute and for a month have one status, and a missing key has that of a wrong one.
         (Some(429), Some(Cause::Quota)) if !text.contains("retry in") => Some(Cause::Quota),
@@ -287,59 +300,6 @@ pub(super) fn status_in(text: &str) -> Option<u16> {
     };
     let after = |word: &str| text.split(word).skip(1).find_map(number);
     number(&text).or_else(|| WORDS.iter().find_map(|word| after(word)))
-}
-
-/// A failure of a provider, as every dialect reports it.
-#[cfg(test)]
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sample {
-    pub(super) status: Option<u16>,
-    pub(super) text: &'static str,
-    pub(super) code: Code,
-}
-
-#[cfg(test)]
-impl Sample {
-    /// The failures that every dialect has to report with the same code, status and `retryable`.
-    pub(super) const ALL: &'static [Sample] = &[
-        sample(Some(400), "prompt is too long: 210000 tokens > 200000 maximum", Code::ContextExceeded),
-        sample(Some(400), "This model's maximum context length is 128000 tokens.", Code::ContextExceeded),
-        sample(Some(400), "Something about the request.", Code::AgentError),
-        sample(Some(401), "invalid x-api-key", Code::AuthRequired),
-        sample(Some(401), "OAuth token has expired. Please obtain a new one.", Code::AuthRequired),
-        sample(Some(402), "Payment required", Code::QuotaExceeded),
-        sample(Some(429), "You exceeded your current quota, please check your plan.", Code::QuotaExceeded),
-        sample(Some(403), "Request not allowed", Code::AuthRequired),
-        sample(Some(404), "model: nope", Code::ModelNotFound),
-        sample(Some(408), "The client was slow.", Code::ProviderUnavailable),
-        sample(Some(413), "Request exceeds the maximum size", Code::ContextExceeded),
-        sample(Some(429), "This request would exceed your rate limit.", Code::RateLimited),
-        sample(Some(500), "Something broke.", Code::ProviderUnavailable),
-        sample(Some(503), "Come back later.", Code::ProviderUnavailable),
-        sample(Some(529), "Overloaded", Code::ProviderUnavailable),
-        sample(None, "connect ECONNREFUSED 127.0.0.1:1", Code::ProviderUnavailable),
-        sample(None, "getaddrinfo ENOTFOUND api.example.com", Code::ProviderUnavailable),
-        sample(None, "fetch failed", Code::ProviderUnavailable),
-        sample(None, "stream disconnected before completion: closed", Code::ProviderUnavailable),
-        sample(None, "Your login has expired. Please log in again.", Code::AuthRequired),
-        sample(None, "You have reached your usage limit.", Code::QuotaExceeded),
-        sample(None, "The context window is full.", Code::ContextExceeded),
-        sample(None, "The model nope does not exist.", Code::ModelNotFound),
-        sample(None, "Too many requests, slow down.", Code::RateLimited),
-        sample(None, "I took a design into account.", Code::AgentError),
-    ];
-
-    /// Compares the failure that a dialect made of this one.
-    #[track_caller]
-    pub(super) fn is(&self, failure: &Failure) {
-        let found = (failure.code, failure.http_status, failure.retryable);
-        assert_eq!(found, (self.code, self.status, self.code.retryable()), "{self:?}");
-    }
-}
-
-#[cfg(test)]
-const fn sample(status: Option<u16>, text: &'static str, code: Code) -> Sample {
-    Sample { status, text, code }
 }
 
 #[cfg(test)]

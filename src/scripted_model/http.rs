@@ -79,9 +79,10 @@ pub(super) fn whole(out: &mut impl Write, status: u16, headers: &str, body: &Val
     out.flush()
 }
 
-/// Begins a response of several events.
-pub(super) fn begin(out: &mut impl Write) -> io::Result<()> {
-    out.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n")?;
+/// Begins a response of several events. `cut`: without the header by which some clients take a cut response for a whole one.
+pub(super) fn begin(out: &mut impl Write, cut: bool) -> io::Result<()> {
+    let close = if cut { "" } else { "connection: close\r\n" };
+    write!(out, "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n{close}\r\n")?;
     out.flush()
 }
 

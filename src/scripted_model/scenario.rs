@@ -28,13 +28,15 @@ pub(super) struct ModelReply {
     pub(super) say: Vec<String>,
     /// Stays silent forever after the text. Without a text, sends not even a header.
     pub(super) hang: bool,
+    /// Ends the connection after the text, before the end of the reply.
+    pub(super) cut: bool,
     pub(super) calls: Vec<ModelCall>,
     /// The pause before each piece.
     pub(super) pause_ms: u64,
     pub(super) usage: Tokens,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct HttpRefusal {
     pub(super) status: u16,
@@ -42,6 +44,8 @@ pub(super) struct HttpRefusal {
     pub(super) message: String,
     /// The value of Retry-After, in seconds.
     pub(super) retry_after: Option<u32>,
+    /// The provider's name for the error, if not the usual one for the status.
+    pub(super) class: Option<String>,
 }
 
 /// The numbers of tokens. `cached` is not included in `input`.

@@ -166,7 +166,8 @@ impl Connection {
             }
             Turn::Fixed(answer) => http::whole(&mut out, 200, "", &answer),
             Turn::Unknown => {
-                self.refuse(&HttpRefusal { status: 404, message: "Not here.".into(), retry_after: None }, out)
+                let refusal = HttpRefusal { status: 404, message: "Not here.".into(), ..HttpRefusal::default() };
+                self.refuse(&refusal, out)
             }
         }
     }
@@ -180,10 +181,13 @@ impl Connection {
             self.hang();
             return Ok(());
         }
+        if !stream && reply.cut {
+            return Ok(());
+        }
         if !stream {
             return http::whole(&mut out, 200, "", &self.wire.format().whole(answer));
         }
-        http::begin(&mut out)?;
+        http::begin(&mut out, reply.cut)?;
         for step in self.wire.format().steps(answer) {
             match step {
                 StreamStep::Pause => thread::sleep(Duration::from_millis(reply.pause_ms)),
@@ -191,6 +195,7 @@ impl Connection {
                     self.hang();
                     return Ok(());
                 }
+                StreamStep::Cut => return Ok(()),
                 StreamStep::Event(text) => http::event(&mut out, &text)?,
             }
         }

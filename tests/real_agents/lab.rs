@@ -28,6 +28,17 @@ impl Lab {
         Lab { agent, case: furnish(case, agent, &stub), stub, cwd: None }
     }
 
+    /// `address`: of a provider that cannot be reached, in place of the model.
+    pub(crate) fn playing(agent: Agent, scenario: &str, address: Option<&str>) -> Lab {
+        let case = patient().git();
+        let stub = Arc::new(Stub::play(agent.endpoint().wire, scenario, &case.work()));
+        let mut case = furnish(case, agent, &stub);
+        if let Some(address) = address {
+            case = agent.furnish(case.env("HTTP_PROXY", "").env("HTTPS_PROXY", ""), address);
+        }
+        Lab { agent, case, stub, cwd: None }
+    }
+
     /// Prepares a second run in the home and working directory of an earlier one. The model continues its scenario.
     pub(crate) fn after(agent: Agent, earlier: &Case, stub: &Arc<Stub>) -> Lab {
         let home = earlier.path("home");

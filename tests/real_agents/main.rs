@@ -23,6 +23,8 @@ mod chat;
 mod conversations;
 mod errors;
 mod images;
+#[path = "../support/length.rs"]
+mod length;
 mod limits;
 mod mcp_servers;
 mod permissions;

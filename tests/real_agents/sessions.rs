@@ -130,9 +130,8 @@ fn resume(agent: Agent) {
         assert_eq!(last.completed(answer)["session_id"], session);
         let now = &last.outcome.completed()["usage"];
         assert_eq!(now["input_tokens"], before["input_tokens"]);
-        // OpenCode reports the cost of the session, and the old Claude Code does not store it.
-        let is_unknown = matches!(agent, Agent::OldClaude | Agent::OpenCode);
-        let wanted = before["cost_usd"].as_f64().filter(|_| !is_unknown);
+        // The old Claude Code does not store it.
+        let wanted = before["cost_usd"].as_f64().filter(|_| agent != Agent::OldClaude);
         let is_near = |cost: f64| wanted.is_some_and(|wanted| (cost - wanted).abs() < wanted / 1e6);
         let cost = now["cost_usd"].as_f64();
         assert_eq!(cost.is_some(), wanted.is_some(), "{now}");

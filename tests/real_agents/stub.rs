@@ -20,7 +20,13 @@ impl Stub {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/real_agents/scenarios/{scenario}.json"));
         let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         let text = text.replace("{program}", env!("CARGO_BIN_EXE_spektacular"));
-        let scenario = ModelScenario::parse(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        Stub::play(wire, &text, cwd)
+    }
+
+    /// Plays this scenario.
+    #[track_caller]
+    pub(crate) fn play(wire: Wire, text: &str, cwd: &Path) -> Stub {
+        let scenario = ModelScenario::parse(text).unwrap_or_else(|e| panic!("{text}: {e}"));
         let model = ScriptedModel::start(wire, scenario, cwd.to_owned()).expect("listen on loopback");
         Stub { wire, model }
     }

@@ -1,5 +1,7 @@
 //! The measured differences between the agents. Everything else is the same for all of them.
 
+use spektacular::protocol::failure::Code;
+
 use crate::agents::Agent;
 
 /// The behavior of one agent.
@@ -10,8 +12,6 @@ pub(crate) struct Ways {
     pub(crate) cost: bool,
     /// Whether the agent reports how much of the input came from a cache.
     pub(crate) cached: bool,
-    /// Whether the agent counts the tokens of all requests in a turn with tools.
-    pub(crate) counts_all: bool,
     /// The form of the reasoning in think.json.
     pub(crate) reasoning: &'static str,
     /// The visible part of a tool's long output.
@@ -20,10 +20,10 @@ pub(crate) struct Ways {
     pub(crate) failed_command: &'static str,
     /// Whether the model reads the message of a denial.
     pub(crate) reads_why: bool,
+    /// The code of the failures whose HTTP status the agent drops.
+    pub(crate) drops_status: Option<Code>,
     /// Whether the agent reports retries.
     pub(crate) tells_retries: bool,
-    /// The failure code and the HTTP status after a permanent failure of the provider.
-    pub(crate) broken: (&'static str, Option<u16>),
     /// Whether the agent reliably exits by itself within the time limit after its result, even on a loaded machine.
     pub(crate) leaves_in_time: bool,
     /// Seconds until the agent's tool is reliably running, even on a loaded machine.
@@ -54,13 +54,12 @@ const CLAUDE: Ways = Ways {
     another_model: "claude-haiku-4-5",
     cost: true,
     cached: true,
-    counts_all: true,
     reasoning: "A greeting is due.",
     output: Output::Head,
     failed_command: "failed",
     reads_why: true,
+    drops_status: None,
     tells_retries: true,
-    broken: ("provider_unavailable", Some(500)),
     leaves_in_time: true,
     at_work_s: 8,
     searching: "Run grep -rn another",
@@ -73,10 +72,10 @@ const CLAUDE: Ways = Ways {
 const CODEX: Ways = Ways {
     another_model: "gpt-5.6-luna",
     cost: false,
+    // It replaces the provider's words too.
+    drops_status: Some(Code::QuotaExceeded),
     // Codex's answers to approvals have no field for a message.
     reads_why: false,
-    // Codex reports a class instead of the status.
-    broken: ("provider_unavailable", None),
     searching: "Search another",
     listing: "Search notes",
     shell: "exec_command",
@@ -109,13 +108,8 @@ const GEMINI: Ways = Ways {
 
 const OPENCODE: Ways = Ways {
     another_model: "stub/other-model",
-    cached: false,
-    // The counts cover only the last request.
-    counts_all: false,
     output: Output::Tail,
-    tells_retries: false,
-    // The agent passes on only the provider's text.
-    broken: ("agent_error", None),
+    drops_status: Some(Code::ContextExceeded),
     at_work_s: 25,
     searching: "Search another",
     listing: "Search notes",

@@ -95,9 +95,10 @@ pub(super) fn is_denial_notice(text: &str) -> bool {
         && is_by_user()
 }
 
-/// The HTTP status of a failure: as the error's code, or in its data.
+/// The HTTP status of a failure: as the error's code, or in its data. Gemini CLI gives a broken connection the code 500.
 fn status(error: &Error) -> Option<u16> {
-    let numbers = [u64::try_from(error.code).ok(), error.status];
+    let code = u64::try_from(error.code).ok().filter(|code| *code != 500 || !provider::is_unreachable(&error.message));
+    let numbers = [code, error.status];
     let told = numbers.into_iter().flatten().filter_map(|number| u16::try_from(number).ok());
     told.into_iter().find(|status| (400..600).contains(status))
 }

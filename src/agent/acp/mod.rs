@@ -307,7 +307,7 @@ impl Driver for Acp {
         };
         let capabilities = Capabilities {
             resume: self.resumes,
-            usage: self.profile.counts_turns.then_some(true),
+            usage: (self.profile.counts_turns || self.steps.reported).then_some(true),
             ..Capabilities::usual(questions)
         };
         let leaves = self.profile.leaves_servers || self.start.server_names.is_empty();
@@ -354,6 +354,7 @@ impl Driver for Acp {
         if self.profile.reports_steps {
             self.steps = Steps::new(settings);
         }
+        env.extend(self.steps.env());
         let mut files = self.steps.files();
         match self.profile.rules {
             Some(RuleFormat::OpenCode(variable)) => {

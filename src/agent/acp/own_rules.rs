@@ -18,6 +18,8 @@ const PRIMARY: &str = "primary_tools";
 const DEFAULT: &str = "default_agent";
 /// The name of the rules in the kept configuration.
 const RULES: &str = "permission";
+/// The library of plugins, which OpenCode installs into each folder of configuration.
+const LIBRARY: &str = "@opencode-ai/plugin";
 
 pub(super) const OPENCODE_RULES: OwnRules = OwnRules { sources, kept };
 
@@ -34,9 +36,10 @@ fn sources(environment: Environment<'_>, cwd: &Path) -> Vec<RuleSource> {
     files.extend(project.iter().flat_map(|folder| FILES.map(|file| folder.join(file))));
     let home = environment("HOME").map(|home| Path::new(&home).to_owned());
     let folders = project.iter().map(|folder| folder.join(".opencode")).chain(home.map(|home| home.join(".opencode")));
-    let folders = folders.chain(text("OPENCODE_CONFIG_DIR").map(|folder| cwd.join(folder)));
-    files.extend(folders.flat_map(|folder| FILES.map(|file| folder.join(file))));
+    let folders: Vec<_> = folders.chain(text("OPENCODE_CONFIG_DIR").map(|folder| cwd.join(folder))).collect();
+    files.extend(folders.iter().flat_map(|folder| FILES.map(|file| folder.join(file))));
     let mut all: Vec<RuleSource> = files.into_iter().map(RuleSource::File).collect();
+    all.extend(global.map(|needed| RuleSource::Library { name: LIBRARY, needed, others: folders }));
     all.extend(
         text(CONTENT)
             .into_iter()
@@ -107,15 +110,16 @@ fn read(config: &Object<'_>) -> Vec<ToolRule> {
 }
 
 /// The merged configuration as one JSON object: the rules that deny and exceptions from them, in the form of OpenCode's
-/// configuration, its list of permissions without sub-agents, its default agent, and whether [`CONTENT`] is set. Empty: none
-/// of these.
+/// configuration, its list of permissions without sub-agents, its default agent, and whether [`CONTENT`] is set and
+/// [`LIBRARY`] is there. Empty: none of these.
 fn kept(texts: &[String]) -> String {
     let mut rules: Vec<ToolRule> = Vec::new();
-    let (mut primary, mut default, mut has_content) = (String::new(), String::new(), false);
+    let (mut primary, mut default, mut flags) = (String::new(), String::new(), Vec::new());
     for text in texts {
         let json = without_comments(text);
         let config = Object::parse(&json);
-        has_content |= config.as_ref().is_some_and(|config| config.bool(CONTENT) == Some(true));
+        let is_set = |flag: &str| config.as_ref().is_some_and(|config| config.bool(flag) == Some(true));
+        flags.extend([CONTENT, LIBRARY].into_iter().filter(|flag| is_set(flag)).map(|flag| format!("\"{flag}\":true")));
         if let Some(list) = config.as_ref().and_then(|config| config.object("experimental")?.raw(PRIMARY)) {
             primary = format!("\"{PRIMARY}\":{}", list.get());
         }
@@ -139,14 +143,23 @@ fn kept(texts: &[String]) -> String {
     };
     let kept: Vec<String> = kept.map(written).collect();
     let rules = if kept.is_empty() { String::new() } else { format!("\"{RULES}\":{{{}}}", kept.join(",")) };
-    let content = if has_content { format!("\"{CONTENT}\":true") } else { String::new() };
-    let parts: Vec<String> = [rules, primary, default, content].into_iter().filter(|part| !part.is_empty()).collect();
+    let parts = [rules, primary, default].into_iter().chain(flags);
+    let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
     if parts.is_empty() { String::new() } else { format!("{{{}}}", parts.join(",")) }
 }
 
 /// Whether the user has set [`CONTENT`].
 pub(super) fn has_content(kept: &str) -> bool {
-    Object::parse(kept).is_some_and(|kept| kept.bool(CONTENT) == Some(true))
+    is_set(kept, CONTENT)
+}
+
+/// Whether every folder of configuration has [`LIBRARY`].
+pub(super) fn has_library(kept: &str) -> bool {
+    is_set(kept, LIBRARY)
+}
+
+fn is_set(kept: &str, flag: &str) -> bool {
+    Object::parse(kept).is_some_and(|kept| kept.bool(flag) == Some(true))
 }
 
 /// A part of the configuration that takes these permissions from OpenCode's sub-agents.

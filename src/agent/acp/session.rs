@@ -191,7 +191,7 @@ impl Acp {
             (Phase::ChoosingModel, Ok(_)) => self.first_prompt(out),
             (Phase::ChoosingModel, Err(error)) => self.fail(errors::model(&error), out),
             (Phase::Prompting, Ok(result)) => self.turn_ended(result.as_ref(), out),
-            (Phase::Prompting, Err(error)) => self.turn_failed(&error, out),
+            (Phase::Prompting, Err(error)) => self.turn_failed(error, out),
             (Phase::AwaitingServers | Phase::Idle | Phase::Over, _) => {}
         }
     }
@@ -381,16 +381,17 @@ impl Acp {
         self.set(self.start.set_model.clone(), "session/set_model", "modelId", &json!(model), out);
     }
 
-    fn turn_failed(&mut self, error: &Error, out: &mut DriverOutput) {
+    fn turn_failed(&mut self, mut error: Error, out: &mut DriverOutput) {
         self.end_turn(out);
+        self.steps.explain(&mut error);
         let denied = std::mem::take(&mut self.denied);
-        if !self.cancelling && !denied.is_empty() && errors::is_denial(error) {
+        if !self.cancelling && !denied.is_empty() && errors::is_denial(&error) {
             return self.continue_after_denial(&denied, out);
         }
-        let over = match (self.cancelling, steps::unpriced(&self.start.agent, error)) {
-            (true, _) => TurnOver::Interrupted,
+        let over = match (self.cancelling, steps::unpriced(&self.start.agent, &error)) {
+            (true, _) => self.interrupted(),
             (false, Some(failure)) => TurnOver::Failed(failure),
-            (false, None) => errors::prompt(self.profile, error),
+            (false, None) => errors::prompt(self.profile, &error),
         };
         out.events.push(AgentEvent::TurnOver(over));
     }
@@ -435,8 +436,8 @@ impl Acp {
             return self.continue_after_denial(&denied, out);
         }
         if self.cancelling || stop == "cancelled" {
-            out.events.push(AgentEvent::TurnOver(TurnOver::Interrupted));
-            return;
+            let over = self.interrupted();
+            return out.events.push(AgentEvent::TurnOver(over));
         }
         if let Some(failed) = self.hidden_failure(result).filter(|_| stop == "end_turn") {
             return out.events.push(AgentEvent::TurnOver(failed));
@@ -450,6 +451,15 @@ impl Acp {
                 stop: if stop == "end_turn" { StopReason::EndTurn } else { StopReason::Other },
             },
         }));
+    }
+
+    pub(super) fn is_prompting(&self) -> bool {
+        self.phase == Phase::Prompting
+    }
+
+    /// The end of a turn that we stopped.
+    fn interrupted(&mut self) -> TurnOver {
+        self.steps.overflowed().map_or(TurnOver::Interrupted, TurnOver::Failed)
     }
 
     /// The failure of a turn that ended well, but without an answer of the model.

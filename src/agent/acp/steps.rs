@@ -1,11 +1,13 @@
-//! The calls of the model that an agent makes within a turn. ACP reports usage only at a turn's end, so that no budget
-//! could hold. OpenCode reports each call through a plugin of ours, as a notification.
+//! The calls of the model that an agent makes within a turn, its retries, and the provider's errors. ACP reports usage
+//! only at a turn's end, no retry, and of an error only the text. OpenCode reports them through a plugin of ours, as
+//! notifications.
 //!
-//! Measured on OpenCode 1.18.33: the notification of a call comes when its tools are done and before the next call. With
-//! a plugin, OpenCode waits at its start until it has installed a library with npm into its folders of configuration that
-//! lack it, or has given that up, which takes minutes without a network. Therefore only a run with a budget has the plugin.
+//! Measured on OpenCode 1.18.33: the notification of a call comes when its tools are done and before the next call, that of
+//! an error before the turn's end. With a plugin, OpenCode waits at its start until it has installed a library with npm into
+//! its folders of configuration that lack it, or has given that up. Therefore a run without a budget has the plugin only
+//! where they have the library, which OpenCode installs by itself at its first start with a network.
 
-use super::Acp;
+use super::{Acp, own_rules};
 use crate::agent::limit::Limit;
 use crate::agent::rpc::Error;
 use crate::agent::{AgentEvent, DriverOutput, FoundBy, LaunchFile};
@@ -22,28 +24,41 @@ const PLUGIN: &str = include_str!("opencode/spektacular.js");
 const FOLDER: FoundBy = FoundBy::Folder("OPENCODE_CONFIG_DIR");
 /// The time limit for the first line of an agent that may install something before it.
 const START_TIMEOUT: Seconds = Seconds(300.0);
+/// In milliseconds. By default, npm waits for 10 s and a minute between its attempts.
+const NPM_PATIENCE: (&str, &str) = ("NPM_CONFIG_FETCH_RETRY_MINTIMEOUT", "100");
+/// OpenCode's name for a prompt that is too long, after which it shortens the conversation and tries again without an end.
+const OVERFLOW: &str = "ContextOverflowError";
+/// The number of such errors without a tool call in between that end the turn.
+const OVERFLOWS: u32 = 3;
 /// The plugin's error for a model without a price.
 const UNPRICED: &str = "_spektacular/unpriced";
 
 /// The budgets that the reports serve.
 const BUDGETS: [Limit; 3] = [Limit::MaxTurns, Limit::MaxTokens, Limit::MaxCostUsd];
 
-/// The budgets that need the reports.
+/// The reports, and the budgets that need them.
 #[derive(Debug, Default)]
 pub(super) struct Steps {
     budgets: Vec<Limit>,
+    /// Whether the agent has the library that a plugin needs.
+    has_library: bool,
     /// Whether the budgets are given up if there are no reports.
     is_wish: bool,
     /// Whether the agent reports its calls.
     pub(super) reported: bool,
     /// The last report, because a repeated one counts once.
     last: Option<String>,
+    /// The provider's last error.
+    error: Error,
+    /// The errors since the last tool call that say that the prompt is too long.
+    overflows: u32,
 }
 
 impl Steps {
     pub(super) fn new(settings: &Settings) -> Steps {
         Steps {
             budgets: BUDGETS.into_iter().filter(|limit| limit.is_set(settings)).collect(),
+            has_library: own_rules::has_library(&settings.own_rules),
             is_wish: settings.on_unsupported == OnUnsupported::Warn,
             ..Steps::default()
         }
@@ -51,7 +66,7 @@ impl Steps {
 
     /// The files of the plugin. The last two keep the agent from installing a library for it.
     pub(super) fn files(&self) -> Vec<LaunchFile> {
-        if self.budgets.is_empty() {
+        if self.budgets.is_empty() && !self.has_library {
             return Vec::new();
         }
         let is_priced = self.budgets.contains(&Limit::MaxCostUsd) && !self.is_wish;
@@ -67,7 +82,33 @@ impl Steps {
 
     /// The time limit for the agent's first line, if the plugin delays it.
     pub(super) fn start_timeout(&self) -> Option<Seconds> {
-        (!self.budgets.is_empty()).then_some(START_TIMEOUT)
+        self.installs().then_some(START_TIMEOUT)
+    }
+
+    /// The variable that shortens the delay by the plugin.
+    pub(super) fn env(&self) -> Option<(String, String)> {
+        let (name, value) = NPM_PATIENCE;
+        self.installs().then(|| (name.into(), value.into()))
+    }
+
+    fn installs(&self) -> bool {
+        !self.budgets.is_empty() && !self.has_library
+    }
+
+    /// Adds the plugin's report to an error of the turn that has only its text.
+    pub(super) fn explain(&mut self, error: &mut Error) {
+        let told = std::mem::take(&mut self.error);
+        if !told.message.is_empty() && error.message.contains(&told.message) {
+            error.status = error.status.or(told.status);
+            error.reason = told.reason;
+            error.name = told.name;
+        }
+    }
+
+    /// The failure of a turn that was stopped because its prompt stays too long.
+    pub(super) fn overflowed(&mut self) -> Option<Failure> {
+        let stopped = std::mem::take(&mut self.overflows) >= OVERFLOWS;
+        stopped.then(|| Failure::context_exceeded().saying(self.error.said()))
     }
 
     /// Checks, before the first prompt, that the budgets will hold. Error: one does not.
@@ -101,10 +142,30 @@ impl Acp {
                 let retry_at = next.and_then(|next| UtcTime::of_seconds(next / 1000.0));
                 out.events.push(AgentEvent::Retrying { text: format!("Retrying: attempt {attempt}").into(), retry_at });
             }
+            "_spektacular/error" => {
+                let Some(params) = params else { return out.unparsed() };
+                let field = |name: &str| params.string(name).unwrap_or_default();
+                if field("session") == self.session {
+                    self.provider_failed(
+                        Error {
+                            message: field("text"),
+                            name: field("name"),
+                            reason: field("reason"),
+                            status: params.count("status"),
+                            ..Error::default()
+                        },
+                        out,
+                    );
+                }
+            }
             "_spektacular/step" => {
                 let Some(params) = params else { return out.unparsed() };
+                if params.bool("calls") == Some(true) {
+                    self.steps.overflows = 0;
+                }
                 let id = params.string("id");
-                if id.is_some() && id == self.steps.last {
+                // A fork copies the calls of its session before the first prompt.
+                if !self.is_prompting() || id.is_some() && id == self.steps.last {
                     return;
                 }
                 self.steps.last = id;
@@ -112,6 +173,14 @@ impl Acp {
                 out.events.extend([AgentEvent::ModelCalled, AgentEvent::Usage(self.used)]);
             }
             _ => {}
+        }
+    }
+
+    fn provider_failed(&mut self, error: Error, out: &mut DriverOutput) {
+        self.steps.overflows += u32::from(error.name == OVERFLOW);
+        self.steps.error = error;
+        if self.steps.overflows == OVERFLOWS {
+            self.cancel_turn(out);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Tests of the driver's state and of streamed pieces.
 
 use super::Claude;
-use crate::agent::provider::Sample;
+use crate::agent::provider_samples::SAMPLES;
 use crate::agent::{AgentEvent, Base, Driver, DriverOutput, Line, TurnOver};
 use crate::protocol::failure::Code;
 use crate::protocol::text::Text;
@@ -16,7 +16,7 @@ fn events(claude: &mut Claude, line: &Value) -> Vec<AgentEvent> {
 
 #[test]
 fn a_failure_of_the_provider_is_that_of_the_common_table() {
-    for sample in Sample::ALL {
+    for sample in SAMPLES {
         let mut claude = Claude::new(Base::command("claude"));
         let result = json!({"type": "result", "subtype": "success", "is_error": true, "result": sample.text,
             "api_error_status": sample.status});

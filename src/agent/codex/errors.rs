@@ -28,7 +28,13 @@ fn read(error: Option<&Object<'_>>) -> Reported {
     }
     .unwrap_or_default();
     let status = outer.and_then(|outer| outer.object(&class)).and_then(|of_class| of_class.count("httpStatusCode"));
-    Reported { class, status: status.and_then(|s| u16::try_from(s).ok()), message, details }
+    // Two failures have no status, but a form of their own: 500 a class, and 400 the provider's JSON as the message.
+    let of_form = match class.as_str() {
+        "internalServerError" => Some(500),
+        "other" if Object::parse(&message).is_some_and(|body| body.raw("error").is_some()) => Some(400),
+        _ => None,
+    };
+    Reported { class, status: status.and_then(|s| u16::try_from(s).ok()).or(of_form), message, details }
 }
 
 impl Reported {
@@ -143,7 +149,7 @@ pub(super) fn exited(exit: AgentExit, open: bool, alive: bool) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::{failed, no_use, resets_at, retrying};
-    use crate::agent::provider::Sample;
+    use crate::agent::provider_samples::SAMPLES;
     use crate::json::Object;
     use crate::protocol::failure::Code;
     use crate::protocol::utc::UtcTime;
@@ -199,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_failure_of_the_provider_is_that_of_the_common_table() {
-        for sample in Sample::ALL {
+        for sample in SAMPLES {
             let status = json!(sample.status);
             let info = json!({"responseStreamConnectionFailed": {"httpStatusCode": status}});
             let info = if sample.status.is_some() { info } else { json!("other") };

@@ -71,6 +71,8 @@ pub(super) enum StreamStep {
     Event(String),
     /// Silence forever.
     Hang,
+    /// The end of the connection.
+    Cut,
 }
 
 /// A reply that is being translated for an API.
@@ -93,11 +95,10 @@ impl ModelAnswer<'_> {
         }
     }
 
-    /// The position after the text, where a reply may fall silent.
+    /// The position after the text, where a reply may fall silent or break off.
     fn after_text(&self, steps: &mut Vec<StreamStep>) {
-        if self.reply.hang {
-            steps.push(StreamStep::Hang);
-        }
+        steps.extend(self.reply.hang.then_some(StreamStep::Hang));
+        steps.extend(self.reply.cut.then_some(StreamStep::Cut));
     }
 
     /// The tool calls, each with an id.
@@ -131,7 +132,10 @@ fn unnamed(event: &Value) -> String {
 }
 
 /// The class of an HTTP error in the words of an API: for 400 and 413, 401, 404, 429, and all others.
-fn class<'a>(refusal: &HttpRefusal, [invalid, login, missing, busy, other]: [&'a str; 5]) -> &'a str {
+fn class<'a>(refusal: &'a HttpRefusal, [invalid, login, missing, busy, other]: [&'a str; 5]) -> &'a str {
+    if let Some(class) = &refusal.class {
+        return class;
+    }
     match refusal.status {
         400 => invalid,
         401 => login,

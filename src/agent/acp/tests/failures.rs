@@ -3,7 +3,7 @@
 use super::{failure, hear, in_a_turn};
 use crate::agent::acp::agents::find_profile;
 use crate::agent::acp::errors;
-use crate::agent::provider::Sample;
+use crate::agent::provider_samples::SAMPLES;
 use crate::agent::rpc::Error;
 use crate::agent::{AgentEvent, Program, TurnOver};
 use crate::protocol::failure::Code;
@@ -30,7 +30,7 @@ fn ended(agent: &str, text: &str, end: &Value) -> (Option<Code>, Option<u16>) {
 
 #[test]
 fn a_failure_of_the_provider_is_that_of_the_common_table() {
-    for sample in Sample::ALL {
+    for sample in SAMPLES {
         let bare = json!({"code": -32603, "message": sample.text});
         let opencode = json!({"service": "session", "errorName": "APIError"});
         let opencode = json!({"code": -32603, "message": format!("Internal error: {}", sample.text), "data": opencode});

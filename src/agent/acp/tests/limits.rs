@@ -4,10 +4,10 @@ use super::{failure, hear, in_a_turn, initialized, started};
 use crate::agent::acp::Acp;
 use crate::agent::acp::agents::gemini::PROFILE as GEMINI;
 use crate::agent::acp::agents::opencode::PROFILE as OPENCODE;
-use crate::agent::{AgentEvent, Base, Driver, DriverOutput, Reply};
+use crate::agent::{AgentEvent, Base, Driver, DriverOutput, Reply, TurnOver};
 use crate::protocol::failure::Code;
 use crate::protocol::question::Kind;
-use crate::protocol::request::{Options, Permissions, Settings};
+use crate::protocol::request::{Options, Permissions, Seconds, Settings};
 use crate::protocol::words::{Category, OnUnsupported, Policy};
 use serde_json::{Value, json};
 
@@ -138,21 +138,70 @@ fn a_budget_of_opencode_needs_the_reports_of_each_call_of_the_model() {
         assert_eq!(failure(&events), (!is_sent).then_some(Code::InvalidRequest));
         assert_eq!(sent.is_empty(), !is_sent);
     }
-    assert!(
-        Acp::new(Base::command("agent"), &OPENCODE)
-            .launch(&plain(), &mut DriverOutput::default())
-            .unwrap()
-            .files
-            .is_empty()
-    );
-}
-
-fn plain() -> Settings {
-    Options::default().resolve("Go on".into(), "agent".into(), "/p".into())
 }
 
 #[test]
-fn each_report_counts_once_with_all_its_tokens() {
+fn opencode_has_the_plugin_only_where_it_waits_for_nothing() {
+    for (own_rules, max_turns, has_plugin, is_patient) in [
+        ("", None, false, false),
+        (r#"{"@opencode-ai/plugin":true}"#, None, true, false),
+        (r#"{"@opencode-ai/plugin":true}"#, Some(3), true, false),
+        ("", Some(3), true, true),
+    ] {
+        let options = Options { max_turns, ..Options::default() };
+        let settings = options.resolve("Go on".into(), "agent".into(), "/p".into());
+        let settings = Settings { own_rules: own_rules.into(), ..settings };
+        let mut driver = Acp::new(Base::command("agent"), &OPENCODE);
+        let launch = driver.launch(&settings, &mut DriverOutput::default()).unwrap();
+        assert_eq!(!launch.files.is_empty(), has_plugin, "{own_rules} {max_turns:?}");
+        let retries = launch.env.iter().any(|(name, _)| name == "NPM_CONFIG_FETCH_RETRY_MINTIMEOUT");
+        assert_eq!(
+            (retries, launch.start_timeout == Some(Seconds(300.0))),
+            (is_patient, is_patient),
+            "{own_rules} {max_turns:?}"
+        );
+    }
+}
+
+/// A report of the provider's error, by the plugin of OpenCode.
+fn report(name: &str, status: Option<u16>, text: &str) -> Value {
+    let params = json!({"session": "s", "name": name, "status": status, "text": text});
+    json!({"jsonrpc": "2.0", "method": "_spektacular/error", "params": params})
+}
+
+#[test]
+fn a_report_explains_the_error_with_its_text_and_no_other() {
+    for (said, status) in [("Internal error: No.", Some(403)), ("Internal error: Something else.", None)] {
+        let mut driver = in_a_turn(&OPENCODE);
+        hear(&mut driver, &report("APIError", Some(403), "No."));
+        let (_, events) = hear(&mut driver, &json!({"id": 3, "error": {"code": -32603, "message": said}}));
+        let [AgentEvent::TurnOver(TurnOver::Failed(failure))] = &events[..] else { panic!("{events:?}") };
+        assert_eq!(failure.http_status, status, "{said}");
+    }
+}
+
+#[test]
+fn a_prompt_that_stays_too_long_ends_the_turn() {
+    let mut driver = in_a_turn(&OPENCODE);
+    let overflow = report("ContextOverflowError", None, "Too long.");
+    for step in [false, true, false] {
+        assert!(hear(&mut driver, &overflow).0.is_empty());
+        assert!(hear(&mut driver, &overflow).0.is_empty());
+        let params = json!({"id": step, "tokens": {}, "calls": true});
+        hear(&mut driver, &json!({"jsonrpc": "2.0", "method": "_spektacular/step", "params": params}));
+    }
+    let sent: Vec<_> = (0..3).flat_map(|_| hear(&mut driver, &overflow).0).collect();
+    assert!(sent.len() == 1 && sent[0]["method"] == "session/cancel", "{sent:?}");
+    let (_, events) = hear(&mut driver, &json!({"id": 3, "result": {"stopReason": "cancelled"}}));
+    let [.., AgentEvent::TurnOver(TurnOver::Failed(failure))] = &events[..] else { panic!("{events:?}") };
+    assert_eq!(failure.code, Code::ContextExceeded);
+}
+
+#[test]
+fn each_report_of_a_turn_counts_once_with_all_its_tokens() {
+    let copied =
+        json!({"jsonrpc": "2.0", "method": "_spektacular/step", "params": {"id": "a", "tokens": {}, "cost": 1}});
+    assert!(hear(&mut started(&OPENCODE, Options::default()), &copied).1.is_empty());
     let mut driver = in_a_turn(&OPENCODE);
     hear(&mut driver, &json!({"jsonrpc": "2.0", "method": "_spektacular/ready", "params": {}}));
     let tokens = json!({"input": 100, "output": 10, "reasoning": 5, "cache": {"read": 30, "write": 2}});
