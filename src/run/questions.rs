@@ -109,7 +109,10 @@ impl ActiveRun {
         }
         let waited = self.effects.status == Some(Status::WaitingForInput) && !self.questions.is_waiting();
         if waited && !self.ladder.is_decided() {
-            self.effects.status(Status::Running, "The agent is working", None);
+            match self.turns.is_over() && !self.ends_when_idle() {
+                true => self.effects.status(Status::WaitingForPrompt, "Waiting for a prompt", None),
+                false => self.effects.status(Status::Running, "The agent is working", None),
+            }
         }
     }
 

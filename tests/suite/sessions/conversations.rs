@@ -1,6 +1,6 @@
 //! Tests of conversations: further prompts, the ends of turns, cancels and limits of a turn, and the end.
 
-use crate::support::agent::{Script, bash};
+use crate::support::agent::{Script, bash, can_use};
 use crate::support::{Case, Frame, Session};
 use serde_json::{Value, json};
 
@@ -101,7 +101,7 @@ fn a_cancelled_turn_leaves_the_agent_and_drops_what_waits() {
 #[test]
 fn a_cancelled_turn_withdraws_its_question() {
     let script = Script::new().tool_use("toolu_1", "Bash", &bash("true"));
-    let asks = script.out(&crate::support::agent::can_use("req-1", "toolu_1", "Bash", &bash("true")));
+    let asks = script.out(&can_use("req-1", "toolu_1", "Bash", &bash("true")));
     let script = asks.sh(UNTIL_INTERRUPT).sh("prompt").say("msg_2", "Two").done("Two");
     let mut session = begin(Case::with(script), json!({}));
     session.until("run.question");
@@ -414,6 +414,22 @@ fn a_result_without_a_turn_is_no_turn() {
     session.until_status("waiting_for_prompt");
     std::fs::write(session.log().path("go"), "").unwrap();
     session.until_progress("usage");
+    session.send("run.input", json!({"prompt": "And now?"}));
+    session.until_text("Two");
+    session.close_stdin();
+    assert_eq!(turns(&session.finish().frames), [(1, "completed"), (2, "completed")]);
+}
+
+/// A client that sends its prompts at this status must not wait for ever.
+#[test]
+fn after_a_question_between_two_turns_the_status_is_again_that_a_prompt_is_awaited() {
+    let asks = can_use("req-1", "toolu_1", "Bash", &bash("touch a.txt"));
+    let script = Script::new().say("msg_1", "One").result("One").out(&asks).sh("answer").sh("prompt");
+    let mut session = begin(Case::with(script.say("msg_2", "Two").done("Two")), json!({}));
+    session.until_status("waiting_for_prompt");
+    let question = session.until("run.question");
+    session.answer(&question, json!("allow_once"));
+    session.until_status("waiting_for_prompt");
     session.send("run.input", json!({"prompt": "And now?"}));
     session.until_text("Two");
     session.close_stdin();
