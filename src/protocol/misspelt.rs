@@ -45,8 +45,11 @@ pub const FOREIGN: &[(&str, &Field)] = &[
 pub(crate) fn meant(name: &str) -> Option<&'static Field> {
     let plain = name.replace(['_', '-'], "").to_lowercase();
     let foreign = || FOREIGN.iter().find(|(word, _)| *word == plain).map(|(_, field)| *field);
-    let names = Limit::WORDS.iter().copied().chain([field!(sandbox).name, field!(timeout_s).name]);
-    within(LETTERS, name, names).and_then(find).or_else(foreign)
+    let mut names = Limit::WORDS.iter().copied().chain([field!(sandbox).name, field!(timeout_s).name]);
+    let near = within(LETTERS, name, names.clone());
+    near.or_else(|| names.find(|name| name.bytes().filter(|byte| *byte != b'_').eq(plain.bytes())))
+        .and_then(find)
+        .or_else(foreign)
 }
 
 #[cfg(test)]
@@ -60,6 +63,9 @@ mod tests {
             ("max_turn", Some("max_turns")),
             ("maxTurns", Some("max_turns")),
             ("max-tool-calls", Some("max_tool_calls")),
+            ("maxToolCalls", Some("max_tool_calls")),
+            ("maxCostUsd", Some("max_cost_usd")),
+            ("MAX_TURNS", Some("max_turns")),
             ("timeout", Some("timeout_s")),
             ("timeout_ms", Some("timeout_s")),
             ("allowedTools", Some("allowed_tools")),

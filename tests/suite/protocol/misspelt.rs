@@ -76,7 +76,12 @@ fn a_misspelt_limit_is_refused_and_another_unknown_field_is_not() {
         session.start(fields);
         session.finish()
     };
-    for (name, meant) in [("max_turn", "max_turns"), ("timeout", "timeout_s"), ("budget", "max_cost_usd")] {
+    for (name, meant) in [
+        ("max_turn", "max_turns"),
+        ("timeout", "timeout_s"),
+        ("budget", "max_cost_usd"),
+        ("maxToolCalls", "max_tool_calls"),
+    ] {
         let outcome = run(json!({"prompt": "Go", name: 7}));
         let message = outcome.failed("invalid_request")["message"].as_str().unwrap().to_owned();
         assert!(message.contains(&format!("no field `{name}`")), "{message}");
