@@ -3,7 +3,7 @@
 
 use super::adhoc::{Adhoc, workflow_field};
 use super::flags::ADHOC;
-use super::row::{FlagForm, Row, own, own_switch};
+use super::row::{Flag, FlagForm, Row, part};
 
 /// The flags of `adhoc` that no workflow has.
 const LEFT_OUT: [&str; 11] = [
@@ -25,27 +25,34 @@ const NOT_OF_CHAT: [&str; 7] = ["conversation", "output", "json", "input", "on-e
 
 pub(crate) const CHAT: &[Row<Adhoc>] = &joined::<0, { ADHOC.len() - NOT_OF_CHAT.len() }>([], &NOT_OF_CHAT);
 
+const YES: FlagForm = FlagForm::Switch("true");
+
+/// A flag for the field `name` of `workflow`.
+const fn of(
+    name: &'static str,
+    long: &'static str,
+    metavar: &'static str,
+    value: FlagForm,
+    help: &'static str,
+) -> Row<Adhoc> {
+    part(name, Flag::new(long, metavar, value, help), workflow_field)
+}
+
 const fn force() -> Row<Adhoc> {
-    own_switch("force", "replace the finished file; the old one is kept", |to: &mut Adhoc| to.fields.force = Some(true))
+    of("force", "force", "", YES, "replace the finished file; the old one is kept")
         .more("The old file moves to .spektacular/local/old.")
 }
 
 const fn resume() -> Row<Adhoc> {
-    own_switch("continue", "continue the draft, or the finished file", |to: &mut Adhoc| {
-        to.fields.resume = Some(true);
-    })
-    .short('c')
+    of("continue", "continue", "", YES, "continue the draft, or the finished file").short('c')
 }
 
 const fn ignore() -> Row<Adhoc> {
-    own("ignore", "RULE", FlagForm::Item, "exclude this rule from the check", |to, flag, value| {
-        workflow_field(to, "ignore", flag, value)
-    })
+    of("ignore", "ignore", "RULE", FlagForm::Item, "exclude this rule from the check")
 }
 
 const fn attempts(help: &'static str) -> Row<Adhoc> {
-    own("attempts", "N", FlagForm::Json, help, |to, flag, value| workflow_field(to, "attempts", flag, value))
-        .default("3")
+    of("attempts", "attempts", "N", FlagForm::Json, help).default("3")
 }
 
 const REVIEW_HELP: &str = "\
@@ -54,33 +61,25 @@ agent as an attempt. Findings that stay open are warnings: they never fail a pha
 Without AGENT, it is the agent of the run. Use = before one of your own: --review=mine, or --review=AGENT:MODEL.";
 
 const fn review() -> Row<Adhoc> {
-    own("review", "AGENT[:MODEL]", FlagForm::Attached, "have the work reviewed before it counts", |to, flag, value| {
-        workflow_field(to, "review", flag, value)
-    })
-    .more(REVIEW_HELP)
+    of("review", "review", "AGENT[:MODEL]", FlagForm::Attached, "have the work reviewed before it counts")
+        .more(REVIEW_HELP)
 }
 
 const fn review_rounds() -> Row<Adhoc> {
-    own("review-rounds", "N", FlagForm::Json, "how often findings go back to the agent, 0 to 10", |to, flag, value| {
-        workflow_field(to, "review_rounds", flag, value)
-    })
-    .default("2")
+    of("review_rounds", "review-rounds", "N", FlagForm::Json, "how often findings go back to the agent, 0 to 10")
+        .default("2")
 }
 
 /// The help of --attempts for a draft.
 const AT_A_DRAFT: &str = "how often the agent may try the draft, 1 to 10";
 
 const SPEC_OWN: [Row<Adhoc>; 8] = [
-    own("name", "NAME", FlagForm::Text, "the name of the specification", |to: &mut Adhoc, flag, value| {
-        workflow_field(to, "name", flag, value)
-    })
-    .more("By default, the name is derived from the first line of the description.")
-    .begins("The specification"),
+    of("name", "name", "NAME", FlagForm::Text, "the name of the specification")
+        .more("By default, the name is derived from the first line of the description.")
+        .begins("The specification"),
     force(),
     resume(),
-    own("skill", "NAME", FlagForm::Text, "begin the prompt with the agent's own command /NAME", |to, flag, value| {
-        workflow_field(to, "skill", flag, value)
-    }),
+    of("skill", "skill", "NAME", FlagForm::Text, "begin the prompt with the agent's own command /NAME"),
     ignore(),
     attempts(AT_A_DRAFT),
     review(),
@@ -108,38 +107,18 @@ const IMPLEMENT_OWN: [Row<Adhoc>; 11] = [
     attempts("how often the agent may try a phase, 1 to 10").begins("The plan"),
     review(),
     review_rounds(),
-    own("max-phases", "N", FlagForm::Json, "stop after N phases have passed", |to, flag, value| {
-        workflow_field(to, "max_phases", flag, value)
-    }),
-    own(
-        "phase-timeout",
-        "SECONDS",
-        FlagForm::Json,
-        "limit for a phase with all its attempts and commands",
-        |to, flag, value| workflow_field(to, "phase_timeout_s", flag, value),
-    ),
-    own_switch("allow-verify", "consent to the plan's commands in advance", |to: &mut Adhoc| {
-        to.fields.allow_verify = Some(true);
-    })
+    of("max_phases", "max-phases", "N", FlagForm::Json, "stop after N phases have passed"),
+    of("phase_timeout_s", "phase-timeout", "SECONDS", FlagForm::Json, "limit for a phase with all its attempts and commands"),
+    of("allow_verify", "allow-verify", "", YES, "consent to the plan's commands in advance")
     .more(VERIFY_HELP),
-    own_switch("accept-done", "count a phase as passed if its commands pass before any work", |to: &mut Adhoc| {
-        to.fields.accept_done = Some(true);
-    })
+    of("accept_done", "accept-done", "", YES, "count a phase as passed if its commands pass before any work")
     .more("Without it, you are asked; a headless run has the agent work on such a phase all the same."),
-    own("verify-timeout", "SECONDS", FlagForm::Json, "limit for each command of the plan", |to, flag, value| {
-        workflow_field(to, "verify_timeout_s", flag, value)
-    })
+    of("verify_timeout_s", "verify-timeout", "SECONDS", FlagForm::Json, "limit for each command of the plan")
     .default("600"),
-    own_switch("commit", "make a git commit for each phase that passes", |to: &mut Adhoc| {
-        to.fields.commit = Some(true);
-    }),
-    own("commit-message", "TEMPLATE", FlagForm::Text, "with --commit: the message of each commit", |to, flag, value| {
-        workflow_field(to, "commit_message", flag, value)
-    })
+    of("commit", "commit", "", YES, "make a git commit for each phase that passes"),
+    of("commit_message", "commit-message", "TEMPLATE", FlagForm::Text, "with --commit: the message of each commit")
     .more("In it, {plan}, {n}, {title} and {tasks} stand for the plan's name and the phase, as in `feat({plan}): {title}`."),
-    own_switch("allow-dirty", "with --commit: allow earlier changes, and do not commit them", |to: &mut Adhoc| {
-        to.fields.allow_dirty = Some(true);
-    }),
+    of("allow_dirty", "allow-dirty", "", YES, "with --commit: allow earlier changes, and do not commit them"),
 ];
 
 /// Joins the rows of a command's own flags with those of `adhoc` except `left_out`.

@@ -135,6 +135,9 @@ pub type SetOwn<T> = fn(&mut T, &'static Flag, OsString) -> Result<(), Wrong>;
 /// A function that stores the value of a flag that sets a field of run.start.
 type SetField<T> = fn(&mut T, &'static Flag, &'static Field, OsString) -> Result<(), Wrong>;
 
+/// Sets the part with this name from a value of the flag.
+pub type SetPart<T> = fn(&mut T, &str, &Flag, OsString) -> Result<(), Wrong>;
+
 /// A command line with flags that set fields of run.start.
 pub trait HasFields {
     /// Stores the value of a flag that sets a field. Error: the value does not fit the field.
@@ -164,6 +167,8 @@ enum Set<T: 'static> {
     Output(fn(&mut T) -> &mut Output),
     Json(fn(&mut T) -> &mut Output),
     Own(SetOwn<T>),
+    /// Sets the part with this name.
+    Part(&'static str, SetPart<T>),
     Field(&'static Field, SetField<T>),
 }
 
@@ -196,6 +201,7 @@ pub fn store<T: Default>(rows: &'static [Row<T>], given: Vec<GivenFlag>) -> Resu
                 Set::Output(place) => *place(&mut read) = Output::read(row.flag.long, &value)?,
                 Set::Json(place) => *place(&mut read) = Output::Json,
                 Set::Own(set) => set(&mut read, &row.flag, value)?,
+                Set::Part(name, set) => set(&mut read, name, &row.flag, value)?,
                 Set::Field(field, set) => set(&mut read, &row.flag, field, value)?,
             }
         }
@@ -260,6 +266,11 @@ pub const fn own<T>(
     Row { flag: Flag::new(long, metavar, value, help), set: Set::Own(set) }
 }
 
+/// A flag of its own that sets the part `name`.
+pub const fn part<T>(name: &'static str, flag: Flag, set: SetPart<T>) -> Row<T> {
+    Row { flag, set: Set::Part(name, set) }
+}
+
 /// Creates a command's own flag whose value is a text.
 pub const fn own_text<T>(
     long: &'static str,
@@ -322,7 +333,7 @@ pub(super) const OUTPUT: Flag = Flag {
 pub(super) const JSON: Flag = Flag::new("json", "", FlagForm::Switch("true"), "the same as --output json");
 
 impl Flag {
-    const fn new(long: &'static str, metavar: &'static str, value: FlagForm, help: &'static str) -> Flag {
+    pub(super) const fn new(long: &'static str, metavar: &'static str, value: FlagForm, help: &'static str) -> Flag {
         let values = &[] as &[&str];
         Flag {
             long,

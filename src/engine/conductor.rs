@@ -62,9 +62,9 @@ pub struct Conductor<P, H> {
     /// The agents that take over where another one fails, in order.
     successors: VecDeque<Successor>,
     /// The agent that took over last.
-    took_over: Option<Successor>,
+    pub(super) took_over: Option<Successor>,
     /// The agent that reviews, if it is another one.
-    reviewer: Option<Successor>,
+    pub(super) reviewer: Option<Successor>,
     /// Below this directory, recordings follow no symbolic link.
     project: Option<PathBuf>,
     /// Whether the recording of an earlier turn is incomplete.

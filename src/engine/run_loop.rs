@@ -155,7 +155,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     }
 
     /// Completes the run.
-    pub(super) fn finish(mut self) -> Report {
+    pub fn finish(mut self) -> Report {
         self.note_request();
         let is_screen = self.conductor.is_screen();
         let (host, report, is_recorded) = self.conductor.end(self.delivered, self.asked_at);

@@ -91,7 +91,7 @@ impl<'p> WorkflowRun<'p> {
         let (record, debug_log) = (job.record.clone(), job.debug_log.clone());
         let job = Job { admission: Some(admission), debug_log: None, ..job };
         let run = engine.open(job, peer)?;
-        let Some((it, settings, agent, target)) = admitted.take() else { return Err(Box::new(run.abandon())) };
+        let Some((it, settings, agent, target)) = admitted.take() else { return Err(Box::new(run.finish())) };
         let outer = WorkflowRun {
             run,
             settings,
@@ -123,7 +123,7 @@ impl<'p> WorkflowRun<'p> {
         };
         let (record, debug_log) = (job.record.clone(), job.debug_log.clone());
         let run = engine.open(Job { first_steps: Some(Box::new(keep)), debug_log: None, ..job }, peer)?;
-        let Some((settings, agent)) = found.take() else { return Err(Box::new(run.abandon())) };
+        let Some((settings, agent)) = found.take() else { return Err(Box::new(run.finish())) };
         Ok(WorkflowRun {
             run,
             settings,
@@ -447,7 +447,7 @@ impl<'p> WorkflowRun<'p> {
         };
         match outcome {
             Some(outcome) => self.run.close(outcome, (!self.is_session).then_some(self.end)),
-            None => self.run.abandon(),
+            None => self.run.finish(),
         }
     }
 }

@@ -3,7 +3,9 @@
 use super::scenario::{
     CallWork, Condition, NamedQuestion, PlayedCall, Scenario, ScenarioStep, SpokenText, StepAction, ToolEnd,
 };
+use crate::agent::title;
 use crate::json::{Object, Raw};
+use crate::protocol::words::Category;
 use std::fmt::Write;
 
 /// The maximum length of a text that is shown whole, in characters.
@@ -131,12 +133,8 @@ fn call(call: &PlayedCall) -> String {
         CallWork::Tool(tool) => {
             let head = Object::parse(&tool.head);
             let field = |name: &str| head.as_ref().and_then(|head| head.string(name)).unwrap_or_default();
-            let title = crate::agent::title(
-                crate::protocol::words::Category::from_word(&field("category"))
-                    .unwrap_or(crate::protocol::words::Category::Other),
-                &field("name"),
-                &field("subject"),
-            );
+            let category = Category::from_word(&field("category")).unwrap_or(Category::Other);
+            let title = title(category, &field("name"), &field("subject"));
             let asks = if tool.asks { ", if allowed" } else { "" };
             let end = tool.end.as_ref().map_or_else(|| " (stays open)".to_owned(), ended);
             format!("{begin}{title}{asks}{end}{answer}")

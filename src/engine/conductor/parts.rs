@@ -3,7 +3,7 @@
 use super::Conductor;
 use crate::engine::debug_log::DebugLog;
 use crate::engine::host::Host;
-use crate::engine::job::{Report, Successor};
+use crate::engine::job::Report;
 use crate::engine::peer::Peer;
 use crate::engine::prepare;
 use crate::engine::recordings::Recordings;
@@ -77,16 +77,6 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
 
     pub(in crate::engine) fn finish(&mut self) {
         self.frame_out.finished = true;
-    }
-
-    /// The agent that reviews, if it is another one than that of the run.
-    pub(in crate::engine) fn reviewer(&self) -> Option<&Successor> {
-        self.reviewer.as_ref()
-    }
-
-    /// The agent that took over last.
-    pub(in crate::engine) fn took_over(&self) -> Option<&Successor> {
-        self.took_over.as_ref()
     }
 
     /// Takes the end of the part, and completes its recordings unless its process stays.

@@ -100,12 +100,12 @@ impl RunLoop<'_, '_> {
 
     /// The agent that reviews, if it is another one than that of the run.
     pub fn reviewer(&self) -> Option<&Successor> {
-        self.conductor.reviewer()
+        self.conductor.reviewer.as_ref()
     }
 
     /// The agent that took over last.
     pub fn took_over(&self) -> Option<&Successor> {
-        self.conductor.took_over()
+        self.conductor.took_over.as_ref()
     }
 
     /// The time since the run began, by the clock of limits.
@@ -131,11 +131,6 @@ impl RunLoop<'_, '_> {
             run_loop.conductor.step(Event::Close(Box::new(Closing { outcome, workflow, killed })));
             Ok(())
         });
-        self.finish()
-    }
-
-    /// Leaves a run whose frames can no longer be delivered.
-    pub fn abandon(self) -> Report {
         self.finish()
     }
 }
