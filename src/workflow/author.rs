@@ -7,7 +7,7 @@ use super::markdown::fenced;
 use super::name::Slug;
 use super::part::ReviewSession;
 use super::permit::DraftPermit;
-use super::project::{FileProblem, Project, shown};
+use super::project::{FileProblem, HOME, Project, shown};
 use super::prompts::{CommonValues, PromptText, SessionPrompt};
 use super::review::{self, ReviewVerdict};
 use super::slip;
@@ -16,6 +16,9 @@ use super::template::has_placeholder;
 use super::violation::{Rule, Violation};
 use super::workflow_run::WorkflowRun;
 use crate::paths::absolute;
+use crate::process::background_task::BackgroundTask;
+use crate::process::git::Baseline;
+use crate::process::query::Until;
 use crate::protocol::failure::Code;
 use crate::protocol::ids::SessionId;
 use crate::protocol::outbound::{Artifact, Text};
@@ -24,6 +27,10 @@ use crate::protocol::words::{Action, PlanStatus, Warning, WorkflowKind};
 use crate::sessions::{SessionFile, Stored};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// The maximum time for git to list the changes.
+const GIT_LIMIT: Duration = Duration::from_secs(5);
 
 /// A workflow that writes a draft, checked and ready to run.
 pub(crate) struct Author {
@@ -76,6 +83,8 @@ pub(crate) struct CheckedDraft {
     pub rewritten: Option<(PathBuf, Vec<u8>)>,
     /// A plan that came out unchanged although its specification changed: the warning about it.
     pub stale: Option<String>,
+    /// A plan that was changed after its specification: which of its phases stay.
+    pub compared: Option<String>,
 }
 
 pub(crate) type CheckDraft<'c> = &'c dyn Fn(&Author) -> Result<CheckedDraft, FileProblem>;
@@ -100,6 +109,9 @@ impl Author {
         match &checked.stale {
             Some(text) => outer.warn(Warning::SpecChanged, text.as_str()),
             None => self.remember_source(),
+        }
+        if let Some(text) = &checked.compared {
+            outer.warn(Warning::SpecChanged, text.as_str());
         }
         self.steps(outer, PlanStatus::Completed, PlanStatus::Completed);
         outer.end.complete = true;
@@ -172,7 +184,13 @@ impl Author {
             let path = absolute(self.project.folder(), file);
             files.iter().find(|own| self.project.folder().join(own) == path).map(|own| shown(own))
         };
+        let tree = self.work_tree(outer)?;
         let verdict = outer.review(&shown(target), ReviewSession { prompt, left: None }, place)?;
+        if !outer.seen().files.is_empty() || self.has_changed(outer, tree)? {
+            let text =
+                format!("{}: the review changed files beside the draft, which stay: see git status", shown(target));
+            outer.warn(Warning::UnexpectedChange, text);
+        }
         if self.paths.snapshot(&self.project, draft) != before {
             self.paths.restore(&self.project, draft, &before).map_err(unwritable)?;
             let text = format!("The review changed {}; it was restored.", shown(draft));
@@ -183,6 +201,23 @@ impl Author {
             ReviewVerdict::Found(found) => Ok(found),
             ReviewVerdict::Accepted | ReviewVerdict::Unreviewed => Ok(Vec::new()),
         }
+    }
+
+    /// The work tree now. `None`: git cannot list it.
+    fn work_tree(&self, outer: &mut WorkflowRun<'_>) -> Result<Option<Arc<Baseline>>, Stop> {
+        let folder = self.project.folder().to_owned();
+        let look = move |until: &Until| Baseline::now(&folder, until).ok().flatten();
+        Ok(outer.wait_for_task(None, BackgroundTask::start("author", GIT_LIMIT, look))?.flatten())
+    }
+
+    /// Whether a file outside `.spektacular` changed since.
+    fn has_changed(&self, outer: &mut WorkflowRun<'_>, before: Option<Arc<Baseline>>) -> Result<bool, Stop> {
+        let (Some(before), own) = (before, self.project.folder().join(HOME)) else { return Ok(false) };
+        let look = move |until: &Until| {
+            let files = before.compare(until).unwrap_or_default();
+            files.iter().any(|(path, _)| !path.starts_with(&own)) || before.has_ignored_changes(&own, until) == Ok(true)
+        };
+        Ok(outer.wait_for_task(None, BackgroundTask::start("author", GIT_LIMIT, look))? == Some(true))
     }
 
     /// Restores the finished file, and checks the draft.

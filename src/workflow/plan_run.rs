@@ -7,7 +7,7 @@ use super::counted;
 use super::draft::{DraftPaths, Snapshot};
 use super::markdown::fenced;
 use super::name::Slug;
-use super::plan::{self, Digest, PlanChange, WorkPlan, edited, without_own_lines};
+use super::plan::{self, Digest, PlanChange, PlanPhase, WorkPlan, edited, without_own_lines};
 use super::project::{Argument, FILE_BYTES_MAX, FileProblem, LOCAL, PlanPath, Project, shown};
 use super::prompts::{CommonValues, PromptText};
 use super::template::{PromptKind, has_placeholder};
@@ -35,6 +35,7 @@ pub(crate) struct PlanBefore {
     digest: Digest,
     /// The files of the plan, without our own lines.
     files: Snapshot,
+    phases: Vec<PlanPhase>,
 }
 
 impl PlanBefore {
@@ -48,7 +49,7 @@ impl PlanBefore {
         // A draft that was never finished has no digest.
         let digest = plan.digest.or_else(|| made_from.map(Digest::of_spec))?;
         let is_stale = author.resumes && digest != Digest::of_spec(now);
-        is_stale.then(|| PlanBefore { digest, files: comparable(files) })
+        is_stale.then(|| PlanBefore { digest, files: comparable(files), phases: plan.phases })
     }
 
     /// The part of the prompt about the change.
@@ -56,22 +57,59 @@ impl PlanBefore {
         let (name, now) = (shown(spec), String::from_utf8_lossy(now));
         let old = made_from.filter(|old| Digest::of_spec(old) == self.digest).map(String::from_utf8_lossy);
         let how = match old {
-            Some(old) => {
-                let diff = unified_diff(&name, &old, &now);
-                if diff.is_empty() {
-                    "Only the ends of its lines differ.".to_owned()
-                } else if diff.len() > old.len() + now.len() {
-                    format!("It was:\n\n{}\n\nIt is now:\n\n{}", fenced("text", &old), fenced("text", &now))
-                } else {
-                    fenced("diff", &diff)
-                }
-            }
+            Some(old) => changed_text(&name, &old, &now),
             None => format!("Its earlier text is not known here. It is now:\n\n{}", fenced("text", &now)),
         };
+        let phases = listed(&self.phases);
         format!(
-            "# The specification changed\n\n`{name}` has changed since this plan was made. Change the plan accordingly.\n\n{how}"
+            "# The specification changed\n\n`{name}` has changed since this plan was made. Change the plan accordingly.\n\n\
+             {how}\n\nThe phases of the plan:\n\n{phases}\nSay of each phase whether it stays, changes or goes. Leave a phase \
+             that stays as it is, with its boxes. Untick the boxes of a phase whose work has to be done again or in another \
+             way, and remove the line below its heading that begins with `<!-- spektacular:`."
         )
     }
+
+    /// The fate of each phase, for a sentence.
+    fn compared(&self, now: &[PlanPhase]) -> String {
+        let find = |all: &[PlanPhase], number| all.iter().find(|phase| phase.number == number).cloned();
+        let work = |phase: &PlanPhase| (phase.title.clone(), bare(&phase.text));
+        let state = |phase: &PlanPhase| if phase.is_done() { "done" } else { "open" };
+        let fate = |phase: &PlanPhase| match find(&self.phases, phase.number) {
+            None => format!("{} is new", phase.id()),
+            Some(old) if work(&old) == work(phase) => format!("{} stays ({})", phase.id(), state(phase)),
+            Some(_) => format!("{} changed ({})", phase.id(), state(phase)),
+        };
+        let gone = self.phases.iter().filter(|phase| find(now, phase.number).is_none());
+        now.iter().map(fate).chain(gone.map(|phase| format!("{} is gone", phase.id()))).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The text of a phase without our own lines and the ticks of its boxes.
+fn bare(text: &str) -> String {
+    without_own_lines(text).replace("- [x] ", "- [ ] ").replace("- [X] ", "- [ ] ").trim().to_owned()
+}
+
+/// The phases of a plan, one a line, and whether each is done.
+pub(super) fn listed(phases: &[PlanPhase]) -> String {
+    let state = |phase: &PlanPhase| if phase.is_done() { "has passed" } else { "open" };
+    phases.iter().map(|phase| format!("- {}: {} ({})\n", phase.id(), phase.title, state(phase))).collect()
+}
+
+/// A text before and after its change: as a difference, or both where that is shorter.
+pub(super) fn changed_text(name: &str, old: &str, now: &str) -> String {
+    let diff = unified_diff(name, old, now);
+    if diff.is_empty() {
+        "Only the ends of its lines differ.".to_owned()
+    } else if diff.len() > old.len() + now.len() {
+        format!("It was:\n\n{}\n\nIt is now:\n\n{}", fenced("text", old), fenced("text", now))
+    } else {
+        fenced("diff", &diff)
+    }
+}
+
+/// The file that remembers from which text of a specification a plan was made.
+pub(super) fn planned(name: &Slug) -> PathBuf {
+    Path::new(LOCAL).join("planned").join(format!("{name}.md"))
 }
 
 /// The files of a plan without our own lines.
@@ -122,7 +160,7 @@ pub(crate) fn admit(
     };
     let request = DraftRequest { kind, project, name, paths, ignored };
     let mut author = request.author(settings, &options, around, (PromptKind::Plan, first))?;
-    let source = Path::new(LOCAL).join("planned").join(format!("{}.md", author.name));
+    let source = planned(&author.name);
     let made_from = author.project.read(&source, FILE_BYTES_MAX).ok().flatten();
     spec.before = PlanBefore::find(&author, made_from.as_deref(), &spec.bytes);
     author.prompt.words = words.trim().to_owned();
@@ -176,5 +214,10 @@ pub(crate) fn check(author: &Author, spec: &SpecInput) -> Result<CheckedDraft, F
         let (spec, plan) = (shown(&spec.path), shown(&author.paths.target));
         format!("{spec} has changed since the plan was made, and {plan} came out unchanged")
     });
-    Ok(CheckedDraft { violations, tasks: plan.tasks(), counts, rewritten, stale })
+    let changed = spec.before.as_ref().filter(|_| stale.is_none());
+    let compared = changed.map(|before| {
+        let (spec, target) = (shown(&spec.path), shown(&author.paths.target));
+        format!("{target} follows the change of {spec}: {}", before.compared(&plan.phases))
+    });
+    Ok(CheckedDraft { violations, tasks: plan.tasks(), counts, rewritten, stale, compared })
 }

@@ -6,7 +6,11 @@ use super::check::{self, Contents};
 use super::counted;
 use super::draft::DraftPaths;
 use super::name::Slug;
-use super::project::{DESCRIPTION_BYTES_MAX, FileProblem, LOCAL, Project, shown};
+use super::plan::{self, Digest};
+use super::plan_run;
+use super::project::{
+    DESCRIPTION_BYTES_MAX, FILE_BYTES_MAX, FileProblem, LOCAL, PLAN_FILES, Project, plan_folder, shown,
+};
 use super::prompts::{CommonValues, PromptText, SessionPrompt};
 use super::slip::{command_word, mistaken};
 use super::template::PromptKind;
@@ -69,13 +73,38 @@ pub(crate) fn admit(
         let text = format!("{made} is the name of another description, so this specification is {}", author.name);
         author.warnings.push((Warning::NameTaken, text));
     }
-    if !resumes {
+    if resumes {
+        author.prompt.news = news(&author);
+    } else {
         author.source = Some((described(&author.name), description.into_bytes()));
     }
     author.doubt = doubt;
     let options = WorkflowSettings { name: Some(author.name.to_string()), ..options };
     let started = started(kind, &author.project, &author.paths.target, options);
     Ok((author, started))
+}
+
+/// The part of the prompt about the plan that was made from the specification. Empty: there is none.
+fn news(author: &Author) -> String {
+    let folder = plan_folder(&author.name);
+    let read = |path: &Path| author.project.read(path, FILE_BYTES_MAX).ok().flatten();
+    let Some(text) = read(&folder.join(PLAN_FILES[0])) else { return String::new() };
+    let plan = plan::read(&text).plan;
+    let mut news = format!(
+        "# The plan\n\n`{}` was made from this specification. Its phases:\n\n{}\nKeep the ids of the requirements that stay, and \
+         give new ones new ids. Where a requirement that has been met changes, say so in its text.",
+        shown(&folder.join(PLAN_FILES[0])),
+        plan_run::listed(&plan.phases)
+    );
+    let name = shown(&author.paths.target);
+    let texts = read(&plan_run::planned(&author.name)).zip(read(&author.paths.finished));
+    if let Some((old, now)) = texts.filter(|(old, now)| Digest::of_spec(old) != Digest::of_spec(now)) {
+        let how = plan_run::changed_text(&name, &String::from_utf8_lossy(&old), &String::from_utf8_lossy(&now));
+        news.push_str(&format!(
+            "\n\n# The specification changed\n\n`{name}` has changed since that plan was made:\n\n{how}"
+        ));
+    }
+    news
 }
 
 /// The file that remembers the description of a specification.
@@ -105,7 +134,7 @@ pub(crate) fn check(author: &Author) -> Result<CheckedDraft, FileProblem> {
     let contents = author.project.markdown(&author.paths.draft).unwrap_or(Contents::Missing);
     let (spec, violations) = check::spec(&shown(&author.paths.draft), &contents, &author.ignored);
     let tasks = spec.tasks.len();
-    Ok(CheckedDraft { violations, tasks, counts: counted(tasks, "task"), rewritten: None, stale: None })
+    Ok(CheckedDraft { violations, tasks, counts: counted(tasks, "task"), rewritten: None, stale: None, compared: None })
 }
 
 /// The prompt that begins with one of the agent's own commands.

@@ -13,6 +13,8 @@ use std::time::Duration;
 
 /// The maximum time for a snapshot or a difference.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+/// The time after which a plan's record is forgotten, unless a run of the plan renews it.
+const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The maximum size of a record, in bytes.
 const RECORD_BYTES: u64 = 4096;
 
@@ -53,25 +55,52 @@ fn snapshots(project: &Project, until: &Until) -> Option<Snapshots> {
     Snapshots::of(folder, &folder.join(store), &folder.join(HOME), until).ok().flatten()
 }
 
-/// Remembers the work tree before a phase, in a thread of its own. `begun`: whether an earlier run began the phase.
-/// `is_first`: whether no phase of the plan was begun before.
-pub(crate) fn begin(
-    project: &Project,
-    plan: &Path,
-    number: u16,
-    (begun, is_first): (bool, bool),
-) -> Option<BackgroundTask<Option<()>>> {
-    let earlier = load(project, plan).filter(|_| !is_first);
-    if begun && earlier.as_ref().is_some_and(|record| record.number == number) {
+/// The phase whose start may have to be remembered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PhaseStart {
+    pub(crate) number: u16,
+    /// Whether an earlier run began the phase.
+    pub(crate) begun: bool,
+    /// Whether no phase of the plan was begun before.
+    pub(crate) is_first: bool,
+    /// Whether somebody reviews the phase.
+    pub(crate) reviews: bool,
+}
+
+/// Remembers the work tree before a phase, in a thread of its own, and forgets what no record needs any more. `None`: it
+/// is not needed, or too late.
+pub(crate) fn begin(project: &Project, plan: &Path, start: PhaseStart) -> Option<BackgroundTask<Option<()>>> {
+    let earlier = load(project, plan).filter(|_| !start.is_first);
+    // Only a review needs the state before a phase, and nobody knows that of a phase which is under way.
+    if earlier.is_some() && (start.begun || !start.reviews) {
         return None;
     }
     let (project, file) = (project.clone(), record_of(plan)?);
     Some(BackgroundTask::start("started", LIMIT, move |until| {
-        let now = snapshots(&project, until)?.take(until).ok()?;
+        let snapshots = snapshots(&project, until)?;
+        let now = snapshots.take(until).ok()?;
         let plan = earlier.map_or_else(|| now.clone(), |record| record.plan);
-        let record = json!({"plan": plan, "phase": now, "number": number});
-        project.write(&file, to_line(&record).as_bytes()).ok()
+        let record = json!({"plan": plan, "phase": now, "number": start.number});
+        project.write(&file, to_line(&record).as_bytes()).ok()?;
+        snapshots.prune(&needed(&project), until);
+        Some(())
     }))
+}
+
+/// The snapshots of all plans. Records that are older than [`KEPT`] go.
+fn needed(project: &Project) -> Vec<String> {
+    let folder = project.folder().join(LOCAL).join("started");
+    let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+    let mut all = Vec::new();
+    for entry in entries {
+        let age = entry.metadata().and_then(|meta| meta.modified()).ok().and_then(|at| at.elapsed().ok());
+        if age.is_some_and(|age| age > KEPT) {
+            let _ = std::fs::remove_file(entry.path());
+        } else if let Some(record) = load(project, Path::new(&entry.file_name())) {
+            all.extend([record.plan, record.phase]);
+        }
+    }
+    all
 }
 
 /// The changes of the work tree since then, as a unified diff. `None`: it is not known from what the work began, or git

@@ -4,10 +4,18 @@
 use super::query::{Filters, Git, Incomplete};
 use super::surroundings;
 use crate::process::query::Until;
+use std::collections::HashSet;
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, DirEntry};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The size above which a new file is in no snapshot, in bytes, and the maximum number of such files.
+const LARGE_BYTES: u64 = 16 << 20;
+const LARGE_MAX: usize = 1000;
+/// The age of an object that no snapshot needs. A younger one may belong to a difference that is just being made.
+const UNUSED: Duration = Duration::from_secs(3600);
 
 /// The snapshots of the work tree around a folder.
 #[derive(Debug)]
@@ -49,12 +57,56 @@ impl Snapshots {
         git.set("GIT_INDEX_FILE", index.into());
         let mut command = git.unfiltered(until)?;
         command.args(["add", "--all", "--ignore-errors", "--", "."]).arg(excluded(&self.hidden));
-        for name in git.submodules(until)? {
+        for name in git.submodules(until)?.into_iter().chain(self.large(until)?) {
             command.arg(excluded(Path::new(&OsString::from_vec(name))));
         }
         // Files that cannot be read stay as they were.
         git.run(&mut command, false, until)?;
         git.line(&["write-tree", "--missing-ok"], until)
+    }
+
+    /// The new files that are too large to be copied.
+    fn large(&self, until: &Until) -> Result<Vec<Vec<u8>>, Incomplete> {
+        let query = ["ls-files", "-z", "--others", "--exclude-standard"];
+        let (Some(0), list) = self.git.run(self.git.here().args(query), false, until)? else {
+            return Err(Incomplete::Failed);
+        };
+        let is_large = |name: &&[u8]| {
+            self.git.absolute(name).symlink_metadata().is_ok_and(|metadata| metadata.len() > LARGE_BYTES)
+        };
+        let names = list.split(|&byte| byte == 0).filter(|name| !name.is_empty());
+        Ok(names.filter(is_large).take(LARGE_MAX).map(<[u8]>::to_vec).collect())
+    }
+
+    /// Removes the objects and left files of the store that are older than [`UNUSED`] and that none of these snapshots
+    /// needs.
+    pub(crate) fn prune(&self, needed: &[String], until: &Until) {
+        let mut query = self.git.here();
+        query.args(["rev-list", "--objects", "--no-object-names", "--missing=allow-any"]).args(needed).arg("--");
+        let Ok((Some(0), list)) = self.git.run(&mut query, false, until) else { return };
+        let used: HashSet<&[u8]> = list.split(|&byte| byte == b'\n').collect();
+        let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
+        let is_unused = |file: &DirEntry| {
+            let age = file.metadata().and_then(|meta| meta.modified()).ok().and_then(|at| at.elapsed().ok());
+            age.is_some_and(|age| age > UNUSED)
+        };
+        for entry in entries(&self.store) {
+            let path = entry.path();
+            if !path.is_dir() {
+                if is_unused(&entry) {
+                    let _ = fs::remove_file(path);
+                }
+                continue;
+            }
+            for file in entries(&path) {
+                let id = [entry.file_name().into_vec(), file.file_name().into_vec()].concat();
+                if !used.contains(&*id) && is_unused(&file) {
+                    let _ = fs::remove_file(file.path());
+                }
+            }
+            // It fails unless the folder is empty.
+            let _ = fs::remove_dir(path);
+        }
     }
 
     /// The difference between two snapshots or commits, as a unified diff.

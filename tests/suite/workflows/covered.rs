@@ -7,6 +7,7 @@ use crate::workflows::implement::{PLAN, allowed, plan, project};
 use crate::workflows::spec::{GOOD, write};
 use serde_json::json;
 use std::process::Command;
+use std::time::{Duration, SystemTime};
 
 const SPEC: &str = ".spektacular/specs/greeting.md";
 
@@ -109,4 +110,30 @@ fn the_difference_of_a_plan_has_commits_changes_and_new_files() {
     std::fs::remove_dir_all(outcome.case().work().join(".spektacular/local/started")).unwrap();
     let did = outcome.case().run(&["diff", "--output", "json", "greeting"]);
     assert!(did.out.contains("+made") && did.out.contains("+++ b/later"), "{did:?}");
+}
+
+/// Only a review needs the state before each phase. What no plan needs any more goes, and no large new file is copied.
+#[test]
+fn the_snapshots_of_the_work_tree_stay_small() {
+    let store = |outcome: &Outcome| {
+        let out = Command::new("find").arg(outcome.case().work().join(".spektacular/local/objects")).output().unwrap();
+        String::from_utf8(out.stdout).unwrap()
+    };
+    let text = plan(&[phase(1, "test -e a", "R1"), phase(2, "grep -q 2 b", "R2")]);
+    let case = authored(project(&text, "echo 1 >a; echo 2 >b").git());
+    std::fs::write(case.work().join("large"), vec![b'x'; 17 << 20]).unwrap();
+    let old = case.work().join(".spektacular/local/objects/ab/0123");
+    std::fs::create_dir_all(old.parent().unwrap()).unwrap();
+    std::fs::write(&old, "gone").unwrap();
+    let long_ago = SystemTime::now() - Duration::from_secs(7200);
+    std::fs::File::options().write(true).open(&old).unwrap().set_modified(long_ago).unwrap();
+    let outcome = run(case, allowed(json!({})));
+    outcome.completed();
+    assert!(!old.exists(), "{}", store(&outcome));
+    let size = |path: &str| std::fs::metadata(path).unwrap().len();
+    assert!(store(&outcome).lines().map(size).sum::<u64>() < 100_000, "{}", store(&outcome));
+    let blob = git(&outcome, &["hash-object", "a"]);
+    assert!(!store(&outcome).contains(&format!("{}/{}", &blob[..2], blob[2..].trim())), "no snapshot before phase 2");
+    let did = outcome.case().run(&["diff", "greeting"]);
+    assert!(did.out.contains("+++ b/a") && did.out.contains("+++ b/b") && !did.out.contains("large"), "{did:?}");
 }

@@ -165,12 +165,53 @@ fn a_plan_that_is_continued_gets_the_difference_of_its_specification_and_the_wor
     let script = Script::new().sh(&format!("echo More. >>{FOLDER}.draft/research.md")).done("Done");
     let (prompt, did) = continued(&first, script, &changed, &[]);
     assert!(prompt.contains("works twice.") && !did.err.contains("came out unchanged"), "{did:?}");
+    assert!(prompt.contains("\nThe phases of the plan:\n\n- P1: "), "{prompt}");
+    assert!(did.err.contains("plan.md follows the change of .spektacular/specs/login.md: P1 stays (open)"), "{did:?}");
     assert_ne!(digest(&first), old);
     let (prompt, _) = continued(&first, idle(), &changed, &[]);
     assert!(!prompt.contains("# The specification changed"), "{prompt}");
     // The next change is one from that text.
     let (prompt, _) = continued(&first, idle(), GOOD, &[]);
     assert!(prompt.contains("\n-- [ ] R2: The code works twice.\n"), "{prompt}");
+}
+
+/// A phase that has passed and that the agent changes is told, and so is one that it opens again.
+#[test]
+fn it_is_said_of_each_phase_whether_it_stays() {
+    let two =
+        format!("{}\n## Phase 2: More\n\n- [ ] T2.1 More (R1)\n\n### Verify\n\n```sh\ntrue\n```\n", PLAN.trim_end());
+    let first = run(case(&two), json!({"prompt": "login"}));
+    first.completed();
+    let file = first.case().work().join(FOLDER).join("plan.md");
+    let done = read(&file).replace("- [ ] ", "- [x] ");
+    fs::write(&file, done).unwrap();
+    let change = format!(
+        "f={FOLDER}.draft/plan.md; sed -i 's/T2.1 More/T2.1 Much more/; s/\\[x\\] T2.1/[ ] T2.1/' $f; \
+         printf '\\n## Phase 3: Third\\n\\n- [ ] T3.1 x (R1)\\n\\n### Verify\\n\\n```sh\\ntrue\\n```\\n' >>$f"
+    );
+    let script = Script::new().sh(&change).done("Done");
+    let changed = GOOD.replace("The code works once.", "The code works twice.");
+    let (prompt, did) = continued(&first, script, &changed, &[]);
+    assert!(prompt.contains("(has passed)\n- P2: More (has passed)\n"), "{prompt}");
+    assert!(did.err.contains(": P1 stays (done), P2 changed (open), P3 is new"), "{did:?}");
+}
+
+/// The agent that changes a specification hears what its plan has done already.
+#[test]
+fn a_specification_that_is_continued_gets_its_plan_and_its_change() {
+    let first = run(case(PLAN), json!({"prompt": "login"}));
+    first.completed();
+    let case = first.case();
+    fs::write(case.work().join(SPEC), GOOD.replace("works once.", "works twice.")).unwrap();
+    executable(&case.path("bin/claude"), Script::new().done("Done").render(&case.path("log")).as_bytes(), 0o755);
+    let did = case.run(&["spec", "--headless", "--continue", "--name", "login", "Allow", "two", "codes"]);
+    assert_eq!(did.code, Some(0), "{did:?}");
+    let prompt = first.log().prompts().pop().unwrap();
+    for part in ["# The plan\n", "\n- P1: ", "\n# The specification changed\n", "\n+- [ ] R2: The code works twice.\n"]
+    {
+        assert!(prompt.contains(part), "{part}: {prompt}");
+    }
+    assert!(prompt.trim_end().ends_with("Allow two codes"), "{prompt}");
 }
 
 #[test]

@@ -217,6 +217,25 @@ fn a_draft_is_reviewed_after_its_check() {
     assert!(!again[1].contains("Elsewhere"));
 }
 
+/// A reviewer of a draft that changes the code, or a file that git ignores, is noticed.
+#[test]
+fn a_reviewer_of_a_draft_that_changes_another_file_is_found_out() {
+    for change in ["echo x >>old.txt", "echo x >>some.log"] {
+        let review = Script::new().sh(&format!("{change}\n{}", reviews(true, json!([]))));
+        let case = Case::with(Script::new().sh(&write(".spektacular/specs/login.draft.md", GOOD)).done("Done"));
+        let case = case.file("work/.gitignore", "*.log\n").file("work/some.log", "");
+        let case = beside(case.subcommand("spec").git(), &[("second", &review)]);
+        let workflow = json!({"name": "login", "review": {"agent": "second"}});
+        let outcome = run(case, json!({"prompt": "Log in", "interactive": false, "workflow": workflow}));
+        outcome.completed();
+        let told = texts(&outcome, "unexpected_change");
+        assert!(
+            told.iter().any(|text| text.contains("the review changed files beside the draft")),
+            "{change}: {told:?}"
+        );
+    }
+}
+
 #[test]
 fn without_a_name_the_agent_of_the_run_reviews() {
     let accepts = reviews(true, json!([]));

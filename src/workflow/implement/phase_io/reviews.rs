@@ -6,7 +6,7 @@ use crate::protocol::words::Warning;
 use crate::workflow::part::ReviewSession;
 use crate::workflow::project::FILE_BYTES_MAX;
 use crate::workflow::review::{ReviewVerdict, in_project, shown_difference};
-use crate::workflow::started::{self, Since};
+use crate::workflow::started::{self, PhaseStart, Since};
 use crate::workflow::stop::Stop;
 use std::fmt::Write;
 use std::path::Path;
@@ -17,8 +17,13 @@ impl PhaseIo<'_, '_, '_> {
         let phase = self.phase(index);
         let is_first = self.ready.plan.phases.iter().all(|phase| phase.state.is_none() && !phase.is_done());
         let is_first = is_first && self.accounts.iter().all(|account| account.agent.is_none());
-        let begun = (phase.state.is_some() && self.underway[index], is_first);
-        match started::begin(&self.ready.project, &self.ready.path.folder, phase.number, begun) {
+        let start = PhaseStart {
+            number: phase.number,
+            begun: phase.state.is_some() && self.underway[index],
+            is_first,
+            reviews: self.ready.options.review.is_some(),
+        };
+        match started::begin(&self.ready.project, &self.ready.path.folder, start) {
             Some(task) => {
                 let left = self.left()?;
                 self.outer.wait_for_task(left, task).map(drop)
