@@ -473,8 +473,8 @@ impl ClientSession {
             KindName::Prompt if cause == runs::PROMPT => {}
             KindName::Prompt => self.prompt_state(frame, cause == runs::STEER, shared),
             KindName::Resolved => self.resolved(&frame.string("question_id").unwrap_or_default(), shared),
-            // Heartbeats are off, and only workflows have todos and phases.
-            KindName::Heartbeat | KindName::Todo | KindName::Phase => {}
+            // Heartbeats and checkpoints are off, and only workflows have todos and phases.
+            KindName::Heartbeat | KindName::Checkpoint | KindName::Todo | KindName::Phase => {}
         }
     }
 

@@ -6,7 +6,7 @@ use super::flags::ADHOC;
 use super::row::{Flag, FlagForm, Row, part};
 
 /// The flags of `adhoc` that no workflow has.
-const LEFT_OUT: [&str; 11] = [
+const LEFT_OUT: [&str; 12] = [
     "session",
     "fork",
     "image",
@@ -16,6 +16,7 @@ const LEFT_OUT: [&str; 11] = [
     "name",
     "no-session",
     "conversation",
+    "checkpoints",
     "turn-timeout",
     "prompt-timeout",
 ];

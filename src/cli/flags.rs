@@ -60,6 +60,10 @@ const NAME_HELP: &str = "\
 The name belongs to this directory. It replaces the name that the session has.
 With --output json, a session with a name is stored as without --output json.";
 
+const CHECKPOINTS_HELP: &str = "\
+Before each prompt of a conversation in a git work tree, spektacular keeps the state of the files, outside the repository.
+/rewind, or run.input with `rewind`, puts the files back that later turns changed.";
+
 const NAME_FORM: &str = "must be 1 to 64 letters, digits, -, _ and ., and begin with a letter or a digit.";
 
 pub(crate) const ADHOC: &[Row<Adhoc>] = &[
@@ -108,6 +112,7 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
     .more("The agent may still keep the session in its own files."),
     switch("conversation", "true", "keep the agent for further prompts")
         .more("With --output cli, you type them at a terminal: see spektacular help chat. With --output json, run.input with\n`prompt` is a further turn, and the end of stdin, or `end`, ends the conversation."),
+    switch("checkpoints", "true", "keep checkpoints of the files, to put them back").more(CHECKPOINTS_HELP),
     field("agent", "AGENT", "the agent to run").short('a').begins("The agent"),
     field("model", "NAME", "the model, by the agent's name for it").short('m'),
     field("effort", "LEVEL", "the reasoning effort, by the agent's name"),

@@ -66,8 +66,8 @@ struct AcpArgs {
 }
 
 /// The fields that belong to a session or to its client.
-const OWN: [&str; 9] =
-    ["prompt", "agent", "cwd", "session_id", "fork", "images", "conversation", "progress", "metadata"];
+const OWN: [&str; 10] =
+    ["prompt", "agent", "cwd", "session_id", "fork", "images", "conversation", "checkpoints", "progress", "metadata"];
 
 impl AcpArgs {
     /// Stores a value of `--set`.

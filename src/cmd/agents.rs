@@ -271,6 +271,8 @@ fn checked(agent: &Agent, check: &Check) -> Value {
     entry["logged_in"] = json!(logged_in.word());
     entry["logged_in_reason"] = json!(why);
     entry["capabilities"] = json!(check.capabilities);
+    // It belongs to a run.
+    entry["capabilities"].as_object_mut().and_then(|all| all.remove("rewind"));
     entry["export"] = json!(native.sessions.is_some());
     entry["open"] = json!(native.interface.is_some());
     entry

@@ -270,9 +270,8 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
             (PromptInput::Prompt(prompt), Some(settings)) => {
                 images::attach(&prompt.images, &settings.cwd, &"`images`".into(), &self.host)
             }
-            (PromptInput::Prompt(_) | PromptInput::End | PromptInput::Mixed | PromptInput::Wrong(_), _) => {
-                Ok(Vec::new())
-            }
+            (PromptInput::Prompt(_) | PromptInput::End | PromptInput::Rewind(_), _)
+            | (PromptInput::Mixed | PromptInput::Wrong(_), _) => Ok(Vec::new()),
         };
         match images {
             Ok(images) => Event::Prompt(origin, input, images),
@@ -356,7 +355,9 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
             Message::Malformed(_) | Message::UnknownType(_) => true,
             Message::Answer(input) => !input.question_id.as_ref().is_some_and(|id| self.run.is_open(id)),
             Message::Start(_) => !self.run.is_waiting(),
-            Message::Prompt(input) => matches!(input, PromptInput::Mixed | PromptInput::Wrong(_)),
+            Message::Prompt(input) => {
+                matches!(input, PromptInput::Mixed | PromptInput::Wrong(_) | PromptInput::Rewind(None))
+            }
             Message::Unsupported | Message::Cancel { .. } => false,
         }
     }

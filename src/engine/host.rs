@@ -8,7 +8,7 @@ use crate::protocol::ids::SessionId;
 use crate::protocol::question::PathFact;
 use crate::protocol::request::{Launcher, McpServer, Settings};
 use crate::protocol::sandbox::Domain;
-use crate::run::StopSignal;
+use crate::run::{CheckpointOrder, StopSignal};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -58,6 +58,16 @@ pub trait Host {
     fn reply(&mut self, call: u64, replies: &[Reply]);
     /// Ends a call of the tool without an answer.
     fn withdraw(&mut self, call: u64);
+    /// Prepares for checkpoints of the work tree around this folder. Returns false if there is none, or no git.
+    fn keep_checkpoints(&mut self, _cwd: &Path) -> bool {
+        false
+    }
+    /// Queues work for the checkpoints. `except`: files of ours, absolute.
+    fn checkpoint(&mut self, _order: CheckpointOrder, _except: Vec<PathBuf>) {}
+    /// Whether the agent gets nothing for now, because the checkpoint before it is not taken.
+    fn holds_back(&self) -> bool {
+        false
+    }
     /// Starts the agent. `stderr`: whether the lines of its stderr are needed. Error: the reason why the agent cannot
     /// run, and what to do about it.
     fn spawn(&mut self, launch: &Launch, settings: &Settings, stderr: bool) -> Result<(), Failure>;

@@ -1,5 +1,6 @@
 //! The host on this machine: the agent's process, its pipes and its tree; the guard; git; the socket of the ask-server.
 
+mod checkpoints;
 mod conductor_calls;
 mod rest;
 
@@ -27,6 +28,8 @@ use crossbeam_channel::{Receiver, never};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use checkpoints::CheckpointWork;
+pub(super) use checkpoints::Done;
 use rest::Rest;
 pub(super) use rest::Rested;
 
@@ -72,6 +75,7 @@ pub(crate) struct LocalHost {
     busy_at: Option<Instant>,
     /// The queries to git for this run.
     watch: Watch,
+    checkpoints: CheckpointWork,
 }
 
 struct Clocks {
@@ -204,6 +208,7 @@ impl LocalHost {
         if stopping {
             self.watch.end();
         }
+        self.checkpoints.give_up();
         if self.watch.is_busy() {
             return self.watch.wait(Waiting::Sweep);
         }
@@ -292,12 +297,13 @@ impl LocalHost {
     /// Kills the agent's whole process tree at once. Returns the exit of its own process.
     pub(super) fn end_now(&mut self) -> Option<AgentExit> {
         self.watch.end();
+        self.checkpoints.give_up();
         self.agent.take().map(|mut agent| agent.end_now(LEAK_LIMIT_STOPPED))
     }
 
     /// Whether orphans may be reaped now. Our git must finish first, because it could be mistaken for an orphan.
     pub(super) fn can_reap(&mut self) -> bool {
-        !self.watch.is_busy() && self.agent.as_ref().is_some_and(AgentProcess::can_reap)
+        !self.watch.is_busy() && !self.checkpoints.is_busy() && self.agent.as_ref().is_some_and(AgentProcess::can_reap)
     }
 
     /// Handles the end or a stop of a child: the guard, or an orphan, which would otherwise stay a zombie until the run ends.
@@ -330,7 +336,7 @@ impl LocalHost {
 
     fn signal(&mut self, signal: Signal) {
         // Not even suspended: the thread that starts a git waits until it runs, and could not be suspended either.
-        let spares_git = self.watch.is_busy();
+        let spares_git = self.watch.is_busy() || self.checkpoints.is_busy();
         match &self.agent {
             Some(agent) if spares_git => agent.signal_marked(signal),
             Some(agent) => agent.signal(signal),
@@ -341,6 +347,7 @@ impl LocalHost {
     /// Cleans up after the run. Processes and files are left only if the terminal frame could not be delivered.
     pub(super) fn dismiss(mut self) {
         self.watch.end();
+        self.checkpoints.give_up();
         if let Some(agent) = &self.agent {
             agent.signal(Signal::KILL);
         }

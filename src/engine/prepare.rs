@@ -59,8 +59,9 @@ impl Ready {
         let missing = settings.sandbox.missing();
         let features = driver.features(&settings);
         let asking_failed = offer(&mut settings, &features, host);
+        let checkpoints = settings.checkpoints.then(|| settings.conversation && host.keep_checkpoints(&settings.cwd));
         let start = Start::new(settings, agent.display_name, driver, redactor);
-        Start { missing, short_secrets, asking_failed, ..start }
+        Start { missing, short_secrets, asking_failed, checkpoints, ..start }
     }
 }
 

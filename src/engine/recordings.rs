@@ -124,9 +124,14 @@ impl Recordings {
         self.recorder.as_ref().is_some_and(Recorder::failed)
     }
 
+    /// The files of the recording, without symbolic links.
+    pub(super) fn own(&self) -> Vec<PathBuf> {
+        self.files.iter().filter_map(|path| path.canonicalize().ok()).collect()
+    }
+
     /// Removes the recording from the changed files, because it is not the agent's work.
     pub(super) fn without_own(&self, mut files: Vec<(PathBuf, Action)>) -> Vec<(PathBuf, Action)> {
-        let own: Vec<PathBuf> = self.files.iter().filter_map(|path| path.canonicalize().ok()).collect();
+        let own = self.own();
         files.retain(|(path, _)| !own.contains(path));
         files
     }

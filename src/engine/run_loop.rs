@@ -8,7 +8,7 @@ use self::end_in_time::{UNREAD_DROP, UNREAD_LIMIT, UnreadOutput};
 use super::ask_connections::AskEvent;
 use super::conductor::Conductor;
 use super::job::{Begin, Job, Prepared, Report, start_of};
-use super::local_host::{EndWithFiles, LocalHost, Rested};
+use super::local_host::{Done, EndWithFiles, LocalHost, Rested};
 use super::peer::{Peer, ScreenChange};
 use super::{Engine, UNDELIVERED};
 use crate::agent::Line;
@@ -60,6 +60,8 @@ enum Wake {
     Servers,
     /// git's list of changed files, or its failure.
     Git(Option<GitResult>),
+    /// A checkpoint is taken, or a rewind is over.
+    Checkpoint(Option<Done>),
     /// The outbox has room again, so the loop continues with lines already read or with a long line.
     Ready,
     /// The work that the run waits for is over.
@@ -273,7 +275,8 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         let signals = heard.map_or_else(never, |heard| heard.signals.clone());
         let reaps = self.conductor.host_mut().can_reap();
         let children = heard.filter(|_| reaps).map_or_else(never, |heard| heard.children.clone());
-        let (process, git) = (self.conductor.host().process(), self.conductor.host().git());
+        let host = self.conductor.host();
+        let (process, git, checkpoints) = (host.process(), host.git(), host.checkpoints());
         let output = &mut self.engine.output;
         let (orders, written) = (output.orders.clone(), output.written.clone());
         let to_write = output.has_rest() || !self.conductor.waiting().is_empty();
@@ -298,6 +301,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             recv(asks) -> event => event.map_or(Wake::InternalFault, Wake::Ask),
             recv(reports) -> ready => ready.map_or(Wake::InternalFault, |()| Wake::Servers),
             recv(git) -> told => Wake::Git(told.ok()),
+            recv(checkpoints) -> done => Wake::Checkpoint(done.ok()),
             recv(self.task) -> _ => Wake::TaskOver,
             recv(ready) -> _ => Wake::Ready,
             recv(data) -> output => output.map_or(Wake::InternalFault, Wake::Agent),
@@ -408,6 +412,10 @@ impl<'e, 'p> RunLoop<'e, 'p> {
                 let stopping = self.is_stopping();
                 let ended = self.conductor.host_mut().git_told(told, stopping);
                 self.agent_ended(ended);
+            }
+            Wake::Checkpoint(done) => {
+                let report = self.conductor.host_mut().checkpoint_done(done);
+                self.conductor.step(Event::Checkpoint(report));
             }
             Wake::TaskOver => {
                 self.task = never();

@@ -3,7 +3,7 @@
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{
     AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, RawMode, Stat, fchmod, flock, mkdirat, openat, renameat,
-    statat, unlinkat,
+    statat, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -218,6 +218,16 @@ impl OpenFolder {
     /// Moves an entry of this directory to another directory, perhaps this one.
     pub(crate) fn rename(&self, name: &OsStr, to: &OpenFolder, new: &OsStr) -> io::Result<()> {
         Ok(renameat(&self.0, name, &to.0, new)?)
+    }
+
+    /// Creates a symbolic link. Fails if the name is taken.
+    pub(crate) fn symlink(&self, target: &Path, name: &OsStr) -> io::Result<()> {
+        Ok(symlinkat(target, &self.0, name)?)
+    }
+
+    /// Removes a file or a link, but no directory.
+    pub(crate) fn remove(&self, name: &OsStr) -> io::Result<()> {
+        Ok(unlinkat(&self.0, name, AtFlags::empty())?)
     }
 
     /// Removes a directory in this one if it is empty.

@@ -9,6 +9,7 @@
 //! This module ends its processes by their handle and group. Like the agent's processes, they descend from us. So while
 //! [`Pending::is_busy`], nothing may be killed or reaped only because it descends from us.
 
+pub(crate) mod checkpoints;
 pub(crate) mod copies;
 pub(crate) mod kept;
 mod query;

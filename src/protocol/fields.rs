@@ -405,6 +405,8 @@ run_start! {
         mcp_servers, default(Vec::new()), Some(Trusted), "mcp-servers", [hidden];
     /// Whether the agent stays for further prompts.
     conversation: bool = boolean, default(false), None, "conversation", [];
+    /// Whether a conversation keeps checkpoints of the files, for `rewind`.
+    checkpoints: bool = boolean, default(false), Some(Free), "checkpoints", [];
     /// The limit of one turn of a conversation.
     turn_timeout_s: Seconds = positive, optional, Some(Free), "turn-timeout", [];
     /// The longest wait for a further prompt of a conversation.

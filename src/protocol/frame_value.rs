@@ -1,7 +1,7 @@
 //! The values that frames can contain, and the writer of their objects.
 
 use super::form::{Form, HasForm, Member, ObjectForm, TextRule, described};
-use super::ids::{CallId, MessageId, PromptId, QuestionId, SessionId};
+use super::ids::{CallId, CheckpointId, MessageId, PromptId, QuestionId, SessionId};
 use super::limits::SESSION_ID_BYTES;
 use super::parts::IsRedacted;
 use super::text::{Json, Text};
@@ -141,6 +141,7 @@ described! {
     MessageId => Form::Text;
     CallId => Form::Text;
     PromptId => Form::Text;
+    CheckpointId => Form::Text;
 }
 
 /// Writes each of these types by one expression.
@@ -167,6 +168,7 @@ values! {
     MessageId, it, out => it.write(out);
     CallId, it, out => it.write(out);
     PromptId, it, out => it.write(out);
+    CheckpointId, it, out => it.write(out);
     bool, it, out => out.extend_from_slice(if *it { b"true" } else { b"false" });
     u64, it, out => put_number(*it, out);
     u32, it, out => put_number((*it).into(), out);

@@ -6,6 +6,7 @@ use crate::json::put_number;
 use crate::redact::Redactor;
 use serde::Serialize;
 use std::borrow::Cow;
+use std::fmt;
 use std::ops::Deref;
 
 macro_rules! text_ids {
@@ -121,6 +122,48 @@ pub struct PromptId(pub u64);
 impl PromptId {
     pub(super) fn write(self, out: &mut Vec<u8>) {
         write("p_", self.0, out);
+    }
+}
+
+/// The id of a checkpoint of the files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CheckpointId {
+    /// `p_1`: before this prompt. `p_0`: before the prompt of run.start.
+    Prompt(u64),
+    /// `r_1`: before this rewind.
+    Rewind(u64),
+}
+
+impl CheckpointId {
+    /// The form of an id in a message.
+    pub(super) const PATTERN: &'static str = "^[pr]_[0-9]{1,18}$";
+
+    /// The id with this form.
+    pub fn read(text: &str) -> Option<CheckpointId> {
+        let (kind, number) = text.split_once('_')?;
+        let digits = (1..=18).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit());
+        let number = number.parse().ok().filter(|_| digits)?;
+        match kind {
+            "p" => Some(CheckpointId::Prompt(number)),
+            "r" => Some(CheckpointId::Rewind(number)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn write(self, out: &mut Vec<u8>) {
+        match self {
+            CheckpointId::Prompt(number) => write("p_", number, out),
+            CheckpointId::Rewind(number) => write("r_", number, out),
+        }
+    }
+}
+
+impl fmt::Display for CheckpointId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CheckpointId::Prompt(number) => write!(out, "p_{number}"),
+            CheckpointId::Rewind(number) => write!(out, "r_{number}"),
+        }
     }
 }
 

@@ -94,8 +94,15 @@ pub const MESSAGES: [MessageForm; 3] = [
     MessageForm { name: "run.start", doc: "Starts the run.", payloads: &[&START] },
     MessageForm {
         name: "run.input",
-        doc: "Answers a question, gives a further prompt, or ends a conversation.",
-        payloads: &[&input::VALUE, &input::DECLINED, &input::VALUE_FROM, &prompt::PROMPT, &prompt::END],
+        doc: "Answers a question, gives a further prompt, ends a conversation, or puts files back.",
+        payloads: &[
+            &input::VALUE,
+            &input::DECLINED,
+            &input::VALUE_FROM,
+            &prompt::PROMPT,
+            &prompt::END,
+            &prompt::REWIND,
+        ],
     },
     MessageForm { name: "run.cancel", doc: "Cancels the run, or the running turn.", payloads: &[&CANCEL] },
 ];
@@ -246,7 +253,7 @@ fn add_misspelt(envelope: &Fields<'_>, unknown: &mut UnknownNames) {
 /// The fields that no run.input has, also those of `value_from`.
 fn unknown_in(fields: &Fields<'_>) -> UnknownNames {
     let mut unknown = UnknownNames::default();
-    let known = || input::answer_keys().chain(prompt::PROMPT.keys()).chain(prompt::END.keys());
+    let known = || input::answer_keys().chain(prompt::keys());
     for (name, _) in fields.iter().filter(|(name, _)| !known().any(|key| key == *name)) {
         unknown.add(name, || nearest(name, known()).map(str::to_owned));
     }

@@ -3,17 +3,20 @@
 //! For a new kind, the compiler asks for its place in the terminal, in workflows and, through [`KindName`], in
 //! `acp::session`; the tests ask for its row in `reference.md`. `report` shows a kind that it does not know as JSON.
 
+use super::artifact::ArtifactRef;
 use super::declare::{member, put_field, visit_field};
 use super::form::{Member, ObjectForm};
 use super::frame_value::{FrameObject, ObjectWriter};
-use super::ids::{CallId, MessageId, PromptId, QuestionId, SessionId};
+use super::ids::{CallId, CheckpointId, MessageId, PromptId, QuestionId, SessionId};
 use super::parts::{Parts, Role, Visit};
 use super::pieces::{AgentCommand, Capabilities, FileEdit, McpServerState, PlanEntry, ToolExit, TurnReport, Usage};
 use super::question::{Answer, Place, Subject};
 use super::read::Seconds;
 use super::text::{Json, Text};
 use super::utc::UtcTime;
-use super::words::{Category, Level, PhaseState, PromptState, Resolution, Status, ToolState, WaitingOn, Warning};
+use super::words::{
+    Category, CheckpointState, Level, PhaseState, PromptState, Resolution, Status, ToolState, WaitingOn, Warning,
+};
 
 /// A kind of run.progress.
 #[derive(Clone, Copy, Debug)]
@@ -260,6 +263,17 @@ kinds! {
             state: PromptState,
             /// The prompt itself, in the first frame about it, for a page about the run.
             said: Option<Text> as hidden text,
+        },
+        /// A checkpoint of the files, in a conversation with `checkpoints`.
+        "checkpoint" from Minimal: Checkpoint {
+            /// The checkpoint.
+            checkpoint_id: CheckpointId,
+            /// The state.
+            state: CheckpointState,
+            /// For `restored`: the checkpoint before the rewind.
+            undo: Option<CheckpointId> as known,
+            /// For `restored`: the files that were put back.
+            files: Vec<ArtifactRef> as list,
         },
         /// The end of a turn of a conversation.
         "turn" from Minimal: Turn(

@@ -12,7 +12,7 @@ use super::words::Warning;
 
 pub use super::artifact::{Artifact, ArtifactRef};
 pub use super::fields::ShownSettings;
-pub use super::ids::{CallId, MessageId, PromptId};
+pub use super::ids::{CallId, CheckpointId, MessageId, PromptId};
 pub use super::kinds::ProgressKind;
 pub use super::pieces::{
     AgentCommand, AgentExit, Capabilities, Entries, FileEdit, McpServerState, Outcome, PlanEntry, ToolExit, ToolFacts,

@@ -1,7 +1,7 @@
 //! The parts of a body: its free texts, its lists and its foreign JSON. Redaction and the frame limit both visit them, so
 //! neither can forget a field that the other handles. The declarations in [`super::declare`] generate the walk.
 
-use super::ids::{CallId, MessageId, PromptId, QuestionId, SessionId};
+use super::ids::{CallId, CheckpointId, MessageId, PromptId, QuestionId, SessionId};
 use super::text::{Json, Text};
 use crate::redact::Redactor;
 use std::borrow::Cow;
@@ -148,7 +148,22 @@ macro_rules! fixed {
     )*};
 }
 
-fixed!(&'static str, bool, u16, u32, u64, usize, i32, f64, QuestionId, SessionId, MessageId, CallId, PromptId,);
+fixed!(
+    &'static str,
+    bool,
+    u16,
+    u32,
+    u64,
+    usize,
+    i32,
+    f64,
+    QuestionId,
+    SessionId,
+    MessageId,
+    CallId,
+    PromptId,
+    CheckpointId,
+);
 
 impl<T: Fixed> Fixed for Option<T> {}
 impl<T: Fixed> Fixed for Vec<T> {}

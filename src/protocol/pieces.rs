@@ -125,6 +125,8 @@ objects! {
         pub steer: Option<bool>,
         /// Whether a permission can be granted with another input of the tool.
         pub updated_input: Option<bool>,
+        /// Whether `rewind` puts files back. Absent: run.start does not set `checkpoints`.
+        pub rewind: Option<bool> as known,
     }
 }
 
@@ -141,6 +143,7 @@ impl Capabilities {
             conversation: yes,
             steer: no,
             updated_input: no,
+            rewind: None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A further prompt: the payload of a run.input that answers no question.
 
 use super::form::{Form, Member, ObjectForm, TextRule, WordSet};
+use super::ids::CheckpointId;
 use super::input::answer_keys;
 use super::limits::{IMAGES, PROMPT_BYTES};
 use super::read::{TOO_LONG, images, prompt};
@@ -28,6 +29,8 @@ pub enum PromptInput {
     Prompt(FurtherPrompt),
     /// `end: true`: no further prompt comes.
     End,
+    /// `rewind`: the files become what they were at this checkpoint. `None`: no checkpoint can have that id.
+    Rewind(Option<CheckpointId>),
     /// A payload that is also an answer, or neither.
     Mixed,
     /// A prompt that cannot be taken: the rest of a sentence that says why.
@@ -69,19 +72,37 @@ pub(super) const PROMPT: ObjectForm = ObjectForm {
 pub(super) const END: ObjectForm =
     ObjectForm { name: "End", members: &[Member::field("end", "No further prompt comes.", Form::True, false)] };
 
+/// The way back to a checkpoint.
+pub(super) const REWIND: ObjectForm = ObjectForm {
+    name: "Rewind",
+    members: &[Member::field(
+        "rewind",
+        "The checkpoint.",
+        Form::Shaped(&TextRule::matching(CheckpointId::PATTERN)),
+        false,
+    )],
+};
+
+/// The keys of the payloads that answer no question.
+pub(super) fn keys() -> impl Iterator<Item = &'static str> {
+    PROMPT.keys().chain(END.keys()).chain(REWIND.keys())
+}
+
 impl PromptInput {
     /// Reads the payload of a run.input. `None`: it answers a question. Error: a key is repeated.
     pub(super) fn read(fields: &Fields<'_>) -> Result<Option<PromptInput>, Repeated> {
-        if fields.repeats_one_of(PROMPT.keys().chain(END.keys())) || fields.repeats_one_of(answer_keys()) {
+        if fields.repeats_one_of(keys()) || fields.repeats_one_of(answer_keys()) {
             return Err(Repeated);
         }
         let has = |key: &str| fields.get(key).is_some();
-        let (prompt, end) = (fields.get("prompt"), fields.get("end"));
-        if prompt.is_none() && end.is_none() {
-            return Ok(None);
+        let [prompt, end, rewind] = ["prompt", "end", "rewind"].map(|key| fields.get(key));
+        match [prompt, end, rewind].into_iter().flatten().count() {
+            0 => return Ok(None),
+            1 if !answer_keys().any(has) => {}
+            _ => return Ok(Some(PromptInput::Mixed)),
         }
-        if answer_keys().any(has) || prompt.is_some() && end.is_some() {
-            return Ok(Some(PromptInput::Mixed));
+        if let Some(raw) = rewind {
+            return Ok(Some(PromptInput::Rewind(string(raw).as_deref().and_then(CheckpointId::read))));
         }
         Ok(Some(match prompt {
             None if end.is_some_and(|raw| raw.get() == "true") => PromptInput::End,
@@ -135,7 +156,7 @@ pub struct Repeated;
 
 #[cfg(test)]
 mod tests {
-    use super::{FurtherPrompt, PromptInput, Repeated, called_command};
+    use super::{CheckpointId, FurtherPrompt, PromptInput, Repeated, called_command};
     use crate::json::Fields;
 
     fn read(json: &str) -> Result<Option<PromptInput>, Repeated> {
@@ -155,10 +176,18 @@ mod tests {
         assert_eq!(read(r#"{"prompt":"go","when":null,"images":null}"#), prompt(false));
         assert_eq!(read(r#"{"prompt":"go","images":["a.png","/b.png"]}"#), with(false, &["a.png", "/b.png"]));
         assert_eq!(read(r#"{"end":true}"#), Ok(Some(PromptInput::End)));
+        let rewind = |id| Ok(Some(PromptInput::Rewind(id)));
+        assert_eq!(read(r#"{"rewind":"p_3"}"#), rewind(Some(CheckpointId::Prompt(3))));
+        assert_eq!(read(r#"{"rewind":"r_1"}"#), rewind(Some(CheckpointId::Rewind(1))));
+        for wrong in ["\"p_\"", "\"q_1\"", "\"p_+1\"", "\"p_1234567890123456789\"", "1", "null"] {
+            assert_eq!(read(&format!("{{\"rewind\":{wrong}}}")), rewind(None), "{wrong}");
+        }
         for mixed in [
             r#"{"prompt":"go","value":1}"#,
             r#"{"prompt":"go","question_id":"q"}"#,
             r#"{"prompt":"go","end":true}"#,
+            r#"{"prompt":"go","rewind":"p_1"}"#,
+            r#"{"rewind":"p_1","value":1}"#,
             r#"{"end":false}"#,
         ] {
             assert_eq!(read(mixed), Ok(Some(PromptInput::Mixed)), "{mixed}");

@@ -144,6 +144,8 @@ words! {
     }
     /// The state of a further prompt.
     PromptState { Queued = "queued", Sent = "sent", Dropped = "dropped" }
+    /// The state of a checkpoint: taken before a turn, complete with the state after it, or what the files are again.
+    CheckpointState { Taken = "taken", Complete = "complete", Restored = "restored" }
     /// The cause of a turn: a prompt, or the agent itself.
     TurnOrigin { Prompt = "prompt", Agent = "agent" }
     /// The outcome of a turn.
@@ -184,6 +186,7 @@ words! {
         SandboxPartial = "sandbox_partial", ProtectedChanged = "protected_changed",
         BackgroundStopped = "background_stopped", AgentReplaced = "agent_replaced",
         ReviewFindings = "review_findings", Unreviewed = "unreviewed", NameTaken = "name_taken",
+        CheckpointMissing = "checkpoint_missing", RewindRefused = "rewind_refused",
     }
     /// A workflow.
     WorkflowKind { Spec = "spec", Plan = "plan", Implement = "implement" }

@@ -9,15 +9,16 @@ use super::frame_texts::FrameTexts;
 use super::messages::Messages;
 use super::open_questions::{Asker, OpenQuestions};
 use super::part::{PartSeen, Sums};
+use super::rewind_state::RewindState;
 use super::servers::Servers;
 use super::step::RunningStep;
 use super::stop_ladder::StopLadder;
 use super::tool_calls::Tools;
 use super::turns::{StopCause, TurnState, Turns};
-use super::{Event, OnEof, Refusal, Start};
+use super::{CheckpointOrder, Event, OnEof, Refusal, Start};
 use crate::agent::{DriverOutput, limit};
 use crate::protocol::failure::{Code, Failure};
-use crate::protocol::ids::{InboundId, RunId};
+use crate::protocol::ids::{CheckpointId, InboundId, RunId};
 use crate::protocol::outbound::{
     AgentName, Body, Capabilities, Json, Metadata, Outcome, ProtocolVersion, ShownSettings, Started, Text,
 };
@@ -43,6 +44,7 @@ pub(super) struct ActiveRun {
     pub(super) tools: Tools,
     pub(super) artifacts: Artifacts,
     pub(super) budget: Budget,
+    pub(super) checkpoints: RewindState,
     pub(super) questions: OpenQuestions,
     pub(super) servers: Servers,
     /// The agent's work that outlives its turns, each by a short name.
@@ -73,7 +75,7 @@ impl ActiveRun {
         start: Start,
     ) -> Result<Box<ActiveRun>, Box<Refusal>> {
         let Start { mut settings, display_name, mut driver, redactor, short_secrets, asking_failed, .. } = start;
-        let Start { missing, remake, workflow, has_steps, .. } = start;
+        let Start { missing, remake, workflow, has_steps, checkpoints, .. } = start;
         let mut out = DriverOutput::default();
         let launch = match limit::launch(&settings, driver.as_mut(), &mut out) {
             Ok(launch) => launch,
@@ -90,7 +92,8 @@ impl ActiveRun {
         let features = driver.features(&settings);
         let budget = Budget::new(&settings, &features.keepers);
         let servers = Servers::new(&settings);
-        let started = Started { workflow, ..started(display_name, &settings, features.capabilities) };
+        let can = Capabilities { rewind: checkpoints, ..features.capabilities };
+        let started = Started { workflow, ..started(display_name, &settings, can) };
         let turns = Turns::first(now, 0, &settings);
         let mut active = Box::new(ActiveRun {
             effects: Effects::new(now, &settings),
@@ -105,6 +108,7 @@ impl ActiveRun {
             tools: Tools::default(),
             artifacts: Artifacts::default(),
             budget,
+            checkpoints: RewindState::new(checkpoints),
             questions: OpenQuestions::new(random),
             background: Vec::new(),
             turns,
@@ -122,6 +126,7 @@ impl ActiveRun {
             active.effects.warn(Warning::ShortSecret, "A secret is too short or too plain to be redacted", reply_to);
         }
         active.tell_missing(missing, asking_failed);
+        active.checkpoint(CheckpointOrder::Begin(CheckpointId::Prompt(0)));
         match launch {
             Some(launch) => active.launch(launch, out),
             None => {
@@ -204,10 +209,8 @@ impl ActiveRun {
                 self.deadlines.active = now;
                 self.submit_result(result);
             }
-            Event::Ignored(count) => {
-                let text = format!("{count} messages were ignored while stdout was not read");
-                self.effects.warn(Warning::MalformedMessage, text, None);
-            }
+            Event::Checkpoint(report) => self.take_checkpoint_report(report),
+            Event::Ignored(count) => self.tell_ignored(count),
             Event::Warn(origin, warning, text) => self.effects.warn(warning, text, origin.id),
             Event::NotRead => self.deadlines.note_output(now, false),
             Event::TreeGone(exit) => self.end_tree(exit),
@@ -216,6 +219,11 @@ impl ActiveRun {
             Event::CannotRest => self.refuse_rest(),
             Event::Tick => self.tick(),
         }
+    }
+
+    fn tell_ignored(&mut self, count: u64) {
+        let text = format!("{count} messages were ignored while stdout was not read");
+        self.effects.warn(Warning::MalformedMessage, text, None);
     }
 
     /// The next deadline. None but the heartbeat's counts during the search for changed files.

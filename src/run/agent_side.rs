@@ -11,7 +11,7 @@ use crate::protocol::failure::{Code, Failure, LimitValue};
 use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
 use crate::protocol::limits::AGENT_MESSAGE_BYTES;
-use crate::protocol::outbound::{AgentExit, McpServerState, Outcome, ProgressKind, Text};
+use crate::protocol::outbound::{AgentExit, Capabilities, McpServerState, Outcome, ProgressKind, Text};
 use crate::protocol::request::{Seconds, Settings};
 use crate::protocol::words::LimitField;
 use crate::redact::Redactor;
@@ -134,12 +134,18 @@ impl AgentSide {
     }
 
     /// The known facts about the session. `mcp_servers`: the states of the servers.
-    pub(super) fn session(&self, mcp_servers: Vec<McpServerState>, settings: &Settings) -> ProgressKind {
+    pub(super) fn session(
+        &self,
+        mcp_servers: Vec<McpServerState>,
+        settings: &Settings,
+        rewind: Option<bool>,
+    ) -> ProgressKind {
+        let capabilities = Capabilities { rewind, ..self.driver.features(settings).capabilities };
         ProgressKind::Session {
             session_id: self.session_id.clone(),
             agent_version: self.version.clone(),
             model: self.model.clone(),
-            capabilities: Some(self.driver.features(settings).capabilities),
+            capabilities: Some(capabilities),
             mcp_servers,
         }
     }

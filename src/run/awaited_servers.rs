@@ -38,13 +38,13 @@ impl ActiveRun {
                 server.state = server.launched.unwrap_or(McpState::Pending);
             }
         }
-        let about = self.agent.session(self.servers.states(), &self.settings);
+        let about = self.agent.session(self.servers.states(), &self.settings, self.checkpoints.on);
         self.effects.tell(about, "The agent's session is open", None);
         self.without_servers();
     }
 
     fn tell_servers(&mut self) {
-        let about = self.agent.session(self.servers.states(), &self.settings);
+        let about = self.agent.session(self.servers.states(), &self.settings, self.checkpoints.on);
         self.effects.tell(about, "The state of an MCP server changed", None);
     }
 

@@ -4,7 +4,7 @@ use super::Answered;
 use super::part::{Closing, Part, Remake};
 use crate::agent::{AgentEvent, Driver, Launch, Line, MessageKey, Reply};
 use crate::protocol::failure::Failure;
-use crate::protocol::ids::{InboundId, QuestionId, RunId, SessionId};
+use crate::protocol::ids::{CheckpointId, InboundId, QuestionId, RunId, SessionId};
 use crate::protocol::image::Image;
 use crate::protocol::inbound::{Addressee, Flaw};
 use crate::protocol::outbound::{AgentExit, Artifact, Body, Json, Progress, Text, WorkflowStarted};
@@ -34,6 +34,8 @@ pub struct Start {
     pub asking_failed: bool,
     /// The warning that the agent runs without the sandbox that was asked for.
     pub missing: Option<String>,
+    /// Whether the run takes checkpoints of the files. `None`: nobody asked for them.
+    pub checkpoints: Option<bool>,
     /// Makes the driver of a new process for the same session. `None`: the run has one process only. A workflow's run
     /// needs it.
     pub remake: Option<Remake>,
@@ -54,6 +56,7 @@ impl Start {
             short_secrets: 0,
             asking_failed: false,
             missing: None,
+            checkpoints: None,
             remake: None,
             workflow: None,
             has_steps: false,
@@ -163,6 +166,8 @@ pub enum Event<'a> {
     /// The agent rests, and the search for changed files is finished.
     Rested(FoundFiles),
     CannotRest,
+    /// Work for the checkpoints is done.
+    Checkpoint(CheckpointReport),
     /// Messages were ignored because nobody reads stdout: their number.
     Ignored(u64),
     /// A warning about a message, the machine or the configuration.
@@ -239,6 +244,8 @@ pub enum Effect {
     Spawn(Box<Launch>, Box<Settings>),
     /// The agent writes this session.
     HoldSession(SessionId),
+    /// Work for the checkpoints of the files.
+    Checkpoint(CheckpointOrder),
     /// The next line for the agent contains the labels of these images.
     Attach(Vec<Image>),
     /// Sends a line to the agent, without its LF.
@@ -265,6 +272,43 @@ pub enum Effect {
     Diagnose(String),
     /// Writes a line to stderr in verbose mode, and to recordings.
     Note(String),
+}
+
+/// The work of a host with checkpoints. The host does it in order, and keeps what it sends to the agent until the
+/// checkpoint before it is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckpointOrder {
+    /// Take the checkpoint at the beginning of a turn.
+    Begin(CheckpointId),
+    /// Note the state at the end of the turn.
+    End,
+    /// Put the files back that turns changed since a checkpoint. `undo`: the checkpoint before that.
+    Rewind { to: CheckpointId, undo: CheckpointId },
+}
+
+/// The result of such work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CheckpointReport {
+    Taken(CheckpointId),
+    /// The state after the turn of this checkpoint is known.
+    Complete(CheckpointId),
+    /// There was nothing to do.
+    Nothing,
+    /// No checkpoint was taken. `lasting`: none will be.
+    Missing {
+        why: &'static str,
+        lasting: bool,
+    },
+    Rewound {
+        to: CheckpointId,
+        undo: CheckpointId,
+        files: Vec<(PathBuf, Action)>,
+    },
+    /// No file changed. `files`: those that are the reason.
+    Refused {
+        why: &'static str,
+        files: Vec<PathBuf>,
+    },
 }
 
 /// The signal that ends the agent's processes.

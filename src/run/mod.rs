@@ -12,6 +12,7 @@ mod awaited_servers;
 mod background;
 mod blocked;
 mod budget;
+mod checkpoints;
 mod effects;
 mod event;
 mod frame_texts;
@@ -24,6 +25,7 @@ mod part;
 mod parts;
 mod provider_limit;
 mod questions;
+mod rewind_state;
 mod servers;
 mod step;
 mod steps;
@@ -35,7 +37,10 @@ mod tool_calls;
 mod turn_end;
 mod turns;
 
-pub use event::{AgentEnd, Effect, Event, FoundFiles, OnEof, Origin, ReadInput, Refusal, Start, StopSignal, Unseen};
+pub use event::{
+    AgentEnd, CheckpointOrder, CheckpointReport, Effect, Event, FoundFiles, OnEof, Origin, ReadInput, Refusal, Start,
+    StopSignal, Unseen,
+};
 pub use open_questions::Answered;
 pub use part::{
     Closing, Part, PartEnd, PartSeen, PartWork, Remake, ShellCommand, StepWork, Turn, TurnBegin, completed,
@@ -410,6 +415,7 @@ impl Run {
             | Event::AgentEnded(..)
             | Event::Rested(_)
             | Event::CannotRest
+            | Event::Checkpoint(_)
             | Event::Part(_)
             | Event::Tell(_)
             | Event::Wrote(_)

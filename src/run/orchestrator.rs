@@ -34,6 +34,7 @@ impl ActiveRun {
                 Some(why) => why.into(),
             },
             PromptInput::End => return self.close_conversation(),
+            PromptInput::Rewind(to) => return self.rewind(reply_to, to),
             PromptInput::Mixed => {
                 let text = "An input was ignored: give an answer, or a prompt, or `end: true`";
                 return self.effects.warn(Warning::InvalidAnswer, text, reply_to);

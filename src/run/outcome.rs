@@ -9,11 +9,11 @@ use super::step::RunningStep;
 use super::stop_ladder::DecidedEnd;
 use super::turn_end::{NextStep, could_not_go_on};
 use super::turns::{StopCause, TurnCause, TurnState, Turns, WaitingPrompt};
-use super::{AgentEnd, FoundFiles};
+use super::{AgentEnd, CheckpointOrder, FoundFiles};
 use crate::agent::result::correction;
 use crate::agent::{DriverOutput, Launch, Reply, TurnOver, unwritable};
 use crate::protocol::failure::{Code, Failure};
-use crate::protocol::ids::InboundId;
+use crate::protocol::ids::{CheckpointId, InboundId};
 use crate::protocol::outbound::{Json, Metadata, Outcome, Terminal};
 use crate::protocol::question::Asks;
 use crate::protocol::schema::Mismatch;
@@ -29,6 +29,7 @@ impl ActiveRun {
         if let Some(limit) = self.budget.used_up(&self.settings) {
             return self.keep_limit(Some(limit));
         }
+        self.checkpoint(CheckpointOrder::Begin(CheckpointId::Prompt(prompt.number)));
         self.pass_prompt(prompt);
     }
 
@@ -162,6 +163,9 @@ impl ActiveRun {
             return Some(outcome);
         }
         self.turns.end_current(outcome, &self.budget.usage(), &self.settings, &mut self.effects);
+        if !self.turns.current.is_of_agent() {
+            self.checkpoint(CheckpointOrder::End);
+        }
         if let Some(cause) = self.turns.sent.take() {
             self.begin_unprompted(cause);
             return None;
@@ -208,7 +212,8 @@ impl ActiveRun {
     /// Ends the conversation once what runs and what waits is finished.
     pub(super) fn close_conversation(&mut self) {
         self.turns.closing |= self.settings.conversation;
-        if self.turns.closing && self.turns.is_over() && !self.ladder.is_decided() {
+        let is_idle = self.turns.is_over() && !self.checkpoints.is_rewinding();
+        if self.turns.closing && is_idle && !self.ladder.is_decided() {
             if self.awaits_background() {
                 return self.await_background();
             }

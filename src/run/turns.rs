@@ -166,6 +166,11 @@ impl CurrentTurn {
         CurrentTurn { number, cause, began: now, usage_before, ..CurrentTurn::default() }
     }
 
+    /// Whether the agent began the turn by itself.
+    pub(super) fn is_of_agent(&self) -> bool {
+        self.cause == TurnCause::Agent
+    }
+
     /// Whether the turn runs and is not being interrupted.
     pub(super) fn is_running(&self) -> bool {
         matches!(self.state, TurnState::Running)
@@ -319,6 +324,11 @@ impl Turns {
     /// Whether no turn runs.
     pub(super) fn is_over(&self) -> bool {
         matches!(self.current.state, TurnState::Over { .. })
+    }
+
+    /// Whether no turn runs and no prompt waits.
+    pub(super) fn is_idle(&self) -> bool {
+        self.is_over() && self.waiting.is_empty() && self.sent.is_none()
     }
 
     /// Notes that a tool runs: no limit keeps the agent from its work.

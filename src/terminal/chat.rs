@@ -44,6 +44,8 @@ pub(super) struct Chat {
     /// The number of prompts so far.
     count: u64,
     interrupted: Option<Instant>,
+    /// The prompt that was sent last.
+    last_said: String,
     /// The first line of the prompt that began the run, if it was typed here.
     first_line: Option<String>,
     known: ChatFacts,
@@ -96,6 +98,7 @@ impl Chat {
             waiting: HashMap::new(),
             count: 0,
             interrupted: None,
+            last_said: String::new(),
             first_line: None,
             known: ChatFacts::of(around),
             runs_raw: false,
@@ -201,6 +204,9 @@ impl Chat {
         let calls = match self.known.read(text, opening) {
             Entered::Prompt { calls } => calls,
             Entered::Shown(lines) => return (lines.trim_end().to_owned() + "\n", None),
+            Entered::Rewind(to) => {
+                return (String::new(), Some(Inbound::bare(Message::Prompt(PromptInput::Rewind(Some(to))))));
+            }
         };
         // A line that the terminal cannot draw again stays as it was typed.
         let shown = matches!(self.stage, Stage::Opening(_) | Stage::Idle);
@@ -210,6 +216,7 @@ impl Chat {
             self.runs_raw = calls;
             options.raw_prompt = calls.then_some(true).or(options.raw_prompt);
             self.stage = Stage::Starting;
+            self.last_said = mention(text);
             self.first_line = text.lines().find(|line| !line.trim().is_empty()).map(str::to_owned);
             let start = Message::Start(Box::new(Payload { options, ..Payload::default() }));
             return (lines, Some(Inbound::bare(start)));
@@ -262,6 +269,10 @@ impl Chat {
     /// Takes what the run reports about a prompt. Returns the lines to show.
     pub(super) fn heard(&mut self, reply_to: Option<&str>, progress: &Progress) -> String {
         self.known.note(progress, |edit| painted(&self.look, edit));
+        let rewound = self.known.note_checkpoint(progress, &self.last_said);
+        if !rewound.is_empty() {
+            return self.dim(&rewound);
+        }
         let sent = reply_to.and_then(|id| self.sent.remove(id));
         let ProgressKind::Prompt { prompt_id, state, .. } = progress.about else {
             // The run refused it.
@@ -270,7 +281,13 @@ impl Chat {
             }
             return String::new();
         };
-        match (state, sent, self.waiting.remove(&prompt_id)) {
+        let waited = self.waiting.remove(&prompt_id);
+        if state == PromptState::Sent
+            && let Some(text) = sent.as_ref().map(|sent| &sent.text).or(waited.as_ref())
+        {
+            self.last_said = mention(text);
+        }
+        match (state, sent, waited) {
             (PromptState::Queued, Some(SentPrompt { text, .. }), _) => {
                 let line = self.dim(&format!("  waiting: {}\n", mention(&text)));
                 self.waiting.insert(prompt_id, text);

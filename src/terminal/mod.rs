@@ -350,9 +350,9 @@ impl TerminalPeer {
                 Shown::lines(self.session(session_id.as_deref(), version, model))
             }
             ProgressKind::Heartbeat { idle_s, waiting_on } => Shown::lines(self.sign_of_life(*idle_s, *waiting_on)),
-            ProgressKind::Reasoning { .. } | ProgressKind::Resolved { .. } | ProgressKind::Prompt { .. } => {
-                Shown::default()
-            }
+            // A conversation shows them itself.
+            ProgressKind::Prompt { .. } | ProgressKind::Checkpoint { .. } => Shown::default(),
+            ProgressKind::Reasoning { .. } | ProgressKind::Resolved { .. } => Shown::default(),
         }
     }
 

@@ -1,9 +1,10 @@
 //! The commands of a conversation's prompt line, and the completion of what is typed there.
 
 use crate::clean::one_line;
-use crate::protocol::outbound::{AgentCommand, FileEdit, Progress, ProgressKind, Usage};
+use crate::protocol::outbound::{AgentCommand, ArtifactRef, CheckpointId, FileEdit, Progress, ProgressKind, Usage};
 use crate::protocol::prompt::{called_command, first_word};
 use crate::protocol::request::Options;
+use crate::protocol::words::CheckpointState;
 use crate::suggest::{Typed, Unknown};
 use serde_json::value::to_raw_value;
 use std::path::{Path, PathBuf};
@@ -14,13 +15,14 @@ const CHANGES_BYTES: usize = 256 << 10;
 const SHOWN: usize = 40;
 
 /// Our own commands: the name, its input, and a description.
-const OWN: [(&str, &str, &str); 7] = [
+const OWN: [(&str, &str, &str); 8] = [
     ("agent", " NAME", "choose the agent, before the first prompt"),
     ("cost", "", "show the tokens and the cost so far"),
     ("diff", "", "show the changes that the agent reported"),
     ("help", "", "show the commands and the keys"),
     ("model", " NAME", "choose the model, before the first prompt"),
     ("permissions", " POLICY", "choose what runs without asking, before the first prompt"),
+    ("rewind", " [ID | list]", "put files back to before the last prompt, or this one"),
     ("sessions", "", "list the last sessions in this directory"),
 ];
 
@@ -45,6 +47,8 @@ pub(super) struct ChatFacts {
     /// The agent's own commands. `None`: it has not listed them.
     commands: Option<Vec<AgentCommand>>,
     usage: Option<Usage>,
+    /// The checkpoints, each with the prompt that followed it.
+    checkpoints: Vec<(CheckpointId, String)>,
     /// The edits so far, as painted lines.
     changes: Vec<String>,
 }
@@ -56,6 +60,8 @@ pub(super) enum Entered {
     Prompt { calls: bool },
     /// A command of ours, with the lines that it shows.
     Shown(String),
+    /// The files are to be put back to this checkpoint.
+    Rewind(CheckpointId),
 }
 
 impl ChatFacts {
@@ -85,6 +91,9 @@ impl ChatFacts {
             return Entered::Prompt { calls: false };
         };
         let rest = text[1 + name.len()..].trim();
+        if name == "rewind" {
+            return self.rewind(rest, opening.is_some());
+        }
         if OWN.iter().any(|(own, ..)| *own == name) {
             return Entered::Shown(self.own(name, rest, opening));
         }
@@ -139,6 +148,45 @@ impl ChatFacts {
         }
     }
 
+    fn rewind(&self, rest: &str, is_opening: bool) -> Entered {
+        let line = |(id, text): &(CheckpointId, String)| format!("  {id}: {text}\n");
+        match (rest, self.checkpoints.last()) {
+            (_, None) if is_opening => Entered::Shown("The conversation has not begun.".into()),
+            ("list", None) => {
+                Entered::Shown("The chat has no checkpoint yet, or it was begun without --checkpoints.".into())
+            }
+            ("list", Some(_)) => Entered::Shown(self.checkpoints.iter().map(line).collect()),
+            ("", None) => Entered::Rewind(CheckpointId::Prompt(0)),
+            ("", Some((last, _))) => Entered::Rewind(*last),
+            (id, _) => match CheckpointId::read(id) {
+                Some(id) => Entered::Rewind(id),
+                None => Entered::Shown("Name a checkpoint such as p_1: /rewind list lists them.".into()),
+            },
+        }
+    }
+
+    /// Takes note of a checkpoint. `prompt`: the one that follows it. Returns the lines about a rewind.
+    pub(super) fn note_checkpoint(&mut self, progress: &Progress, prompt: &str) -> String {
+        let ProgressKind::Checkpoint { checkpoint_id, state, undo, files } = &progress.about else {
+            return String::new();
+        };
+        match state {
+            CheckpointState::Complete => return String::new(),
+            CheckpointState::Taken => {
+                self.checkpoints.push((*checkpoint_id, prompt.to_owned()));
+                return String::new();
+            }
+            CheckpointState::Restored => {}
+        }
+        self.checkpoints.extend(undo.map(|undo| (undo, format!("before /rewind {checkpoint_id}"))));
+        let line = |file: &ArtifactRef| format!("  {} ({})\n", one_line(file.path.shown()), file.action.word());
+        let undone = undo.map(|undo| format!("/rewind {undo} undoes it.\n")).unwrap_or_default();
+        match files.as_slice() {
+            [] => "No file has changed since then.\n".to_owned(),
+            files => "Put back:\n".to_owned() + &files.iter().map(line).collect::<String>() + &undone,
+        }
+    }
+
     fn help(&self) -> String {
         let row = |name: &str, hint: &str, about: &str| {
             let head = format!("/{name}{hint}");
@@ -183,9 +231,11 @@ impl ChatFacts {
 #[cfg(test)]
 mod tests {
     use super::{ChatFacts, ChatPlace, Entered, OWN};
-    use crate::protocol::outbound::{AgentCommand, CallId, FileEdit, Progress, ProgressKind, ToolExit, Usage};
+    use crate::protocol::outbound::{
+        AgentCommand, ArtifactRef, CallId, CheckpointId, FileEdit, Progress, ProgressKind, ToolExit, Usage,
+    };
     use crate::protocol::request::Options;
-    use crate::protocol::words::{Category, ToolState};
+    use crate::protocol::words::{Action, Category, CheckpointState, ToolState};
     use crate::terminal::screen::Look;
     use crate::terminal::tools::painted;
 
@@ -231,7 +281,7 @@ mod tests {
         let (known, mut options) = (known(), Options::default());
         let mut said = |text: &str| match known.read(text, Some(&mut options)) {
             Entered::Shown(lines) => lines,
-            Entered::Prompt { .. } => panic!("{text} was sent"),
+            Entered::Prompt { .. } | Entered::Rewind(_) => panic!("{text} was sent"),
         };
         assert_eq!(said("/model opus"), "model: opus");
         assert_eq!(said("/agent codex"), "agent: codex");
@@ -251,6 +301,27 @@ mod tests {
         let usage = Usage { input_tokens: Some(5), output_tokens: Some(2), cost_usd: Some(0.5), ..Usage::default() };
         known.note(&Progress::new(ProgressKind::Usage(usage), ""), |_| String::new());
         assert_eq!(known.read("/cost", None), Entered::Shown("5 tokens in, 2 out, $0.5000".into()));
+    }
+
+    #[test]
+    fn a_rewind_goes_to_the_last_checkpoint_or_to_the_one_that_is_named() {
+        let mut known = known();
+        assert_eq!(known.read("/rewind", None), Entered::Rewind(CheckpointId::Prompt(0)));
+        let about = |state, undo| ProgressKind::Checkpoint {
+            checkpoint_id: CheckpointId::Prompt(2),
+            state,
+            undo,
+            files: vec![ArtifactRef { path: "a.rs".into(), action: Action::Created }],
+        };
+        let taken = Progress::new(about(CheckpointState::Taken, None), "");
+        assert_eq!(known.note_checkpoint(&taken, "tidy up"), "");
+        assert_eq!(known.read("/rewind", None), Entered::Rewind(CheckpointId::Prompt(2)));
+        assert_eq!(known.read("/rewind p_1", None), Entered::Rewind(CheckpointId::Prompt(1)));
+        assert!(matches!(known.read("/rewind 1", None), Entered::Shown(lines) if lines.contains("/rewind list")));
+        let done = Progress::new(about(CheckpointState::Restored, Some(CheckpointId::Rewind(1))), "");
+        assert_eq!(known.note_checkpoint(&done, ""), "Put back:\n  a.rs (created)\n/rewind r_1 undoes it.\n");
+        let listed = "  p_2: tidy up\n  r_1: before /rewind p_2\n";
+        assert_eq!(known.read("/rewind list", None), Entered::Shown(listed.into()));
     }
 
     #[test]

@@ -205,6 +205,7 @@ fn replies(frames: &[Seen<'_>]) -> Checked {
                 "question_resolved" => matches!(frame.text("resolution"), "answered" | "declined"),
                 "status" => frame.text("status") == "cancelling",
                 "prompt" => frame.text("state") != "dropped",
+                "checkpoint" => frame.text("state") == "restored",
                 kind => kind == "warning",
             },
         };

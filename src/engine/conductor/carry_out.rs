@@ -28,6 +28,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
                 self.recordings.piece(MessagePiece { message: message.0, text: piece, done })
             }
             Effect::Spawn(launch, settings) => self.agent.due = Some((launch, settings)),
+            Effect::Checkpoint(order) => self.host.checkpoint(order, self.recordings.own()),
             Effect::HoldSession(id) => self.host.hold_session(&id),
             Effect::Attach(images) => self.agent.images = images,
             Effect::ToAgent(line) => self.send(line),
@@ -126,7 +127,8 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
             return;
         }
         let stopping = self.run.is_stopping();
-        if !(self.frame_out.outbox.is_empty() || stopping) {
+        let is_ready = self.frame_out.outbox.is_empty() && !self.host.holds_back();
+        if !(is_ready || stopping) {
             return;
         }
         let Some((launch, settings)) = self.agent.due.take() else { return };

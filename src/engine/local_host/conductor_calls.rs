@@ -10,7 +10,7 @@ use crate::engine::server_reports::ServerReports;
 use crate::engine::session_lock::SessionLocks;
 use crate::io::files::{open_regular, read_regular};
 use crate::process::child::AgentProcess;
-use crate::process::git::worktree;
+use crate::process::git::{checkpoints::is_possible, worktree};
 use crate::process::own_rules::kept_rules;
 use crate::process::sandbox::trusted::Trusted;
 use crate::process::sandbox::{self, SandboxFault};
@@ -21,7 +21,7 @@ use crate::protocol::ids::SessionId;
 use crate::protocol::question::PathFact;
 use crate::protocol::request::{Launcher, McpServer, Settings};
 use crate::protocol::sandbox::Domain;
-use crate::run::StopSignal;
+use crate::run::{CheckpointOrder, StopSignal};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -123,6 +123,19 @@ impl Host for LocalHost {
         self.asking.iter_mut().for_each(|socket| socket.callers.withdraw(call));
     }
 
+    fn keep_checkpoints(&mut self, cwd: &Path) -> bool {
+        self.begin_checkpoints(cwd);
+        is_possible(cwd)
+    }
+
+    fn checkpoint(&mut self, order: CheckpointOrder, except: Vec<PathBuf>) {
+        self.order_checkpoint(order, except);
+    }
+
+    fn holds_back(&self) -> bool {
+        self.is_held_back()
+    }
+
     fn spawn(&mut self, launch: &Launch, settings: &Settings, stderr: bool) -> Result<(), Failure> {
         let sessions = SessionLocks::before_spawn(launch, settings)?;
         self.worktree = self.worktree.take().or_else(|| worktree::hold(&settings.cwd));
@@ -163,7 +176,8 @@ impl Host for LocalHost {
     }
 
     fn send(&mut self, line: String) {
-        if let Some(agent) = &self.agent {
+        let line = self.held_back(line);
+        if let Some((agent, line)) = self.agent.as_ref().zip(line) {
             agent.send(line);
         }
     }
@@ -174,6 +188,9 @@ impl Host for LocalHost {
 
     fn close_input(&mut self) {
         self.resume();
+        if self.holds_close_back() {
+            return;
+        }
         if let Some(agent) = &mut self.agent {
             agent.close_input();
         }

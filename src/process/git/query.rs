@@ -185,6 +185,11 @@ impl Git {
         git.filter(|git| git.root == root).ok_or(Incomplete::Failed)
     }
 
+    /// The repository in another folder, of the same work tree.
+    pub(super) fn beside(&self, folder: PathBuf) -> Git {
+        Git { folder, ..self.clone() }
+    }
+
     /// Finds the repository around the folder in `root`.
     fn locate(mut self, until: &Until) -> Result<Option<Git>, Incomplete> {
         let query = ["rev-parse", "--is-inside-work-tree", "--absolute-git-dir", "--show-toplevel"];
@@ -397,6 +402,14 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
 fn find(path: &OsStr, root: &Path) -> Option<PathBuf> {
     let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute() && !folder.starts_with(root));
     folders.map(|folder| folder.join("git")).find(|file| is_program(file))
+}
+
+/// Whether there is a git for the repository around this folder.
+pub(super) fn is_there(path: &OsStr, cwd: &Path) -> bool {
+    // A worktree has a file; a folder without HEAD is no repository.
+    let is_one = |git: PathBuf| git.is_file() || git.join("HEAD").symlink_metadata().is_ok();
+    let near = cwd.ancestors().find(|folder| is_one(folder.join(".git")));
+    near.is_some_and(|near| find(path, near).is_some())
 }
 
 /// The settings that make every filter empty, from the config keys of all filters.

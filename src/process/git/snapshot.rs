@@ -130,7 +130,7 @@ impl Snapshots {
 }
 
 /// The part of a command that leaves a path out.
-fn excluded(path: &Path) -> OsString {
+pub(super) fn excluded(path: &Path) -> OsString {
     let mut word = OsString::from(":(top,literal,exclude)");
     word.push(path);
     word

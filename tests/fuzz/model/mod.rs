@@ -271,8 +271,8 @@ fn told(effect: Effect) -> Option<Seen> {
         Effect::ToolWithdrawn { call } => Seen::ToolWithdrawn(call),
         Effect::CloseAgentInput => Seen::InputClosed,
         Effect::Rest => Seen::Rest,
-        // The model has no agents that take over.
-        Effect::HandOver => return None,
+        // The model has no agents that take over, and no checkpoints.
+        Effect::HandOver | Effect::Checkpoint(_) => return None,
         Effect::SignalTree(StopSignal::Terminate) => Seen::Terminate,
         Effect::SignalTree(StopSignal::Kill) => Seen::Kill,
         Effect::RunId(_)

@@ -104,16 +104,16 @@ fn check_program(case: &Case) -> Result<(), String> {
 /// Every key of version 1. A new key must first be added to the reference.
 const KEYS: &str = "\
     abi action add_dirs agent agent_args agent_exit agent_message agent_version allow_other allowed_tools artifact_id artifacts \
-    attempt background cached_input_tokens call_id capabilities category code commands completion_detected completion_marker config context_tokens context_window conversation \
+    attempt background cached_input_tokens call_id capabilities category checkpoint_id checkpoints code commands completion_detected completion_marker config context_tokens context_window conversation \
     cost_usd count cwd default deltas denied description detail diff disallowed_tools display_name done duration_ms effort entries \
-    env_allow error exit_code fail_on_denied failure fallback final_text first fork git group_id group_size header heartbeat_s hint http_status id idle_s idle_timeout_s images input input_tokens \
+    env_allow error exit_code fail_on_denied failure fallback files final_text first fork git group_id group_size header heartbeat_s hint http_status id idle_s idle_timeout_s images input input_tokens \
     integer interactive kind label limit line locations max max_cost_usd max_frame_bytes max_length max_selected \
     max_tokens max_tool_calls max_turns max_wait_s mcp_servers message message_id metadata min min_length min_selected minor mode model multiple must_exist name new old \
     on_question_timeout on_rate_limit on_unsupported options origin outcome output output_tokens parent_call_id path path_type pattern payload permissions \
     progress prompt_id prompt_timeout_s protocol purpose question_id question_markers question_timeout_s questions raw_prompt read reason reply_to \
-    required resolution resume retry_at retryable run_id sandbox secrets session_id signal signals size_bytes sockets source spektacular start_timeout_s \
+    required resolution resume retry_at retryable rewind run_id sandbox secrets session_id signal signals size_bytes sockets source spektacular start_timeout_s \
     state status steer stderr_tail stop_reason structured_output subject supported system_prompt_mode text timeout_s title tool_timeout_s \
-    truncated ts turn turn_timeout_s turns type unanswered updated_input usage used_default v validation value version waiting_on withdrawn write";
+    truncated ts turn turn_timeout_s turns type unanswered undo updated_input usage used_default v validation value version waiting_on withdrawn write";
 
 /// Every key in the frames belongs to the protocol, for every agent.
 #[test]

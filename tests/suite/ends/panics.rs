@@ -39,6 +39,8 @@ enum Reached {
     ByPromptFile,
     /// The agent completes its work in a git repository.
     ByCompletion,
+    /// The run is a conversation with checkpoints.
+    ByCheckpoint,
     /// `implement --commit` carries out a plan.
     ByImplement,
 }
@@ -56,6 +58,7 @@ const POINTS: &[(&str, Reached)] = &[
     ("ask-peer", Reached::ByAsking),
     ("attempted", Reached::ByImplement),
     ("backstop", Reached::ByCancel),
+    ("checkpoints", Reached::ByCheckpoint),
     ("command line", Reached::Always),
     ("configuration", Reached::Always),
     ("phase-io", Reached::ByImplement),
@@ -115,7 +118,8 @@ fn case(fault: &str, point: &str, reached: Reached) -> Case {
             let log = quote(&case.path("log").display().to_string());
             case.program("opencode", &format!("#!/bin/sh\nD={log}\n{ACP}"))
         }
-        Reached::Always | Reached::ByCancel | Reached::ByServer | Reached::ByCompletion | Reached::ByImplement => case,
+        Reached::Always | Reached::ByCancel | Reached::ByServer | Reached::ByCompletion => case,
+        Reached::ByCheckpoint | Reached::ByImplement => case,
     }
 }
 
@@ -143,6 +147,9 @@ fn carry(fault: &str, point: &str, reached: Reached) -> Outcome {
     let mut session = case(fault, point, reached).spawn();
     match reached {
         Reached::Always | Reached::ByCancel | Reached::ByCompletion => drop(session.start(json!({"agent": "claude"}))),
+        Reached::ByCheckpoint => {
+            session.start(json!({"agent": "claude", "conversation": true, "checkpoints": true}));
+        }
         Reached::ByAsking => drop(session.start(json!({"agent": "opencode"}))),
         Reached::ByServer => {
             let server = json!({"name": "s", "command": "s", "required": false});
@@ -152,7 +159,8 @@ fn carry(fault: &str, point: &str, reached: Reached) -> Outcome {
         Reached::ByPromptFile => {}
     }
     match reached {
-        Reached::Always | Reached::ByServer | Reached::ByPromptFile | Reached::ByCompletion | Reached::ByImplement => {}
+        Reached::Always | Reached::ByServer | Reached::ByPromptFile | Reached::ByCompletion => {}
+        Reached::ByCheckpoint | Reached::ByImplement => {}
         Reached::ByCancel => {
             session.until_text("up");
             session.cancel();

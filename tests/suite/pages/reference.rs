@@ -20,10 +20,10 @@ use spektacular::protocol::ids::{RunId, SessionId};
 use spektacular::protocol::inbound::{self, CancelScope, Message};
 use spektacular::protocol::limits;
 use spektacular::protocol::outbound::{
-    AgentCommand, AgentExit, AgentName, Artifact, ArtifactRef, Body, CallId, Capabilities, FileEdit, Json,
-    McpServerState, MessageId, Metadata, Outcome, Place, PlanEntry, Progress, ProgressKind, PromptId, ProtocolVersion,
-    Question, ShownSettings, Started, Terminal, ToolExit, TurnReport, UnansweredItem, UnansweredItems, Unattended,
-    Usage,
+    AgentCommand, AgentExit, AgentName, Artifact, ArtifactRef, Body, CallId, Capabilities, CheckpointId, FileEdit,
+    Json, McpServerState, MessageId, Metadata, Outcome, Place, PlanEntry, Progress, ProgressKind, PromptId,
+    ProtocolVersion, Question, ShownSettings, Started, Terminal, ToolExit, TurnReport, UnansweredItem, UnansweredItems,
+    Unattended, Usage,
 };
 use spektacular::protocol::prompt::PromptInput;
 use spektacular::protocol::question::{
@@ -34,9 +34,9 @@ use spektacular::protocol::request::{DEFAULT_START_TIMEOUT, Options, Payload, Se
 use spektacular::protocol::schema::{Mismatch, Mismatches};
 use spektacular::protocol::utc::UtcTime;
 use spektacular::protocol::words::{
-    Action, Category, GitState, Level, LimitField, McpState, OnQuestionTimeout, PathType, PlanStatus, PromptState,
-    Purpose, QuestionKind, RefusalReason, Resolution, Source, Status, StopReason, ToolState, TurnOrigin, WaitingOn,
-    Warning,
+    Action, Category, CheckpointState, GitState, Level, LimitField, McpState, OnQuestionTimeout, PathType, PlanStatus,
+    PromptState, Purpose, QuestionKind, RefusalReason, Resolution, Source, Status, StopReason, ToolState, TurnOrigin,
+    WaitingOn, Warning,
 };
 use spektacular::redact::Redactor;
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,6 +57,7 @@ fn capabilities(most: bool) -> Capabilities {
         conversation,
         steer,
         updated_input: known,
+        rewind: known,
     }
 }
 
@@ -141,6 +142,15 @@ fn about_warning(retry_at: Option<UtcTime>) -> ProgressKind {
     ProgressKind::Warning { code: Warning::AgentRetrying, retry_at, for_person: None }
 }
 
+fn about_checkpoint(most: bool) -> ProgressKind {
+    ProgressKind::Checkpoint {
+        checkpoint_id: CheckpointId::Prompt(1),
+        state: if most { CheckpointState::Restored } else { CheckpointState::Taken },
+        undo: most.then_some(CheckpointId::Rewind(1)),
+        files: vec![ArtifactRef { path: "p".into(), action: Action::Created }],
+    }
+}
+
 fn about_turn(most: bool) -> ProgressKind {
     let outcome = match most {
         true => completed(true),
@@ -192,6 +202,7 @@ fn abouts() -> Vec<(ProgressKind, ProgressKind)> {
         same(about_phase()),
         (ProgressKind::Usage(usage(true)), ProgressKind::Usage(usage(false))),
         same(ProgressKind::Prompt { prompt_id: PromptId(1), state: PromptState::Queued, said: None }),
+        (about_checkpoint(true), about_checkpoint(false)),
         (about_turn(true), about_turn(false)),
     ];
     // No wildcard: a new kind must also be added above.
@@ -206,7 +217,7 @@ fn abouts() -> Vec<(ProgressKind, ProgressKind)> {
         | ProgressKind::Reasoning { .. }
         | ProgressKind::Tool { .. } => {}
         ProgressKind::Plan(_) | ProgressKind::Todo(_) | ProgressKind::Phase { .. } | ProgressKind::Usage(_) => {}
-        ProgressKind::Prompt { .. } | ProgressKind::Turn(_) => {}
+        ProgressKind::Prompt { .. } | ProgressKind::Checkpoint { .. } | ProgressKind::Turn(_) => {}
     });
     all
 }
@@ -509,11 +520,9 @@ fn the_capabilities_in_the_examples_are_those_of_the_drivers() {
         let mut driver = agents.find(name).unwrap().driver();
         let settings = Options::default().resolve("go".into(), name.into(), "/home/me".into());
         driver.launch(&settings, &mut DriverOutput::default()).unwrap();
-        assert_eq!(
-            frame["payload"]["capabilities"],
-            serde_json::to_value(driver.features(&settings).capabilities).unwrap(),
-            "{line}"
-        );
+        let mut of_driver = serde_json::to_value(driver.features(&settings).capabilities).unwrap();
+        of_driver.as_object_mut().unwrap().remove("rewind");
+        assert_eq!(frame["payload"]["capabilities"], of_driver, "{line}");
         compared += 1;
     }
     assert!(compared >= 2, "no run.started of an agent");
@@ -589,7 +598,10 @@ fn inbound_examples_are_good_messages_and_show_every_way_to_answer() {
             Message::Cancel { reason, scope: CancelScope::Run } => reason.map_or("bare cancel", |_| "cancel"),
             Message::Prompt(PromptInput::Prompt(_)) => "prompt",
             Message::Prompt(PromptInput::End) => "end",
-            Message::Prompt(PromptInput::Mixed | PromptInput::Wrong(_)) => panic!("not a good message: {line}"),
+            Message::Prompt(PromptInput::Rewind(Some(_))) => "rewind",
+            Message::Prompt(PromptInput::Mixed | PromptInput::Wrong(_) | PromptInput::Rewind(None)) => {
+                panic!("not a good message: {line}")
+            }
             Message::Answer(AnswerInput { question_id, given, message, updated_input, unknown: _ }) => {
                 assert!(question_id.is_some(), "{line}");
                 seen.extend(message.map(|_| "message").into_iter().chain(updated_input.map(|_| "updated_input")));

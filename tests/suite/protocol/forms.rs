@@ -209,7 +209,11 @@ fn example(form: &Form) -> Value {
         Form::Object(object) => {
             let fields = fields_of(object).into_iter();
             // Each URL has a form of its own.
-            let value = |field: &FieldForm| if field.name == "url" { "http://h".into() } else { example(&field.form) };
+            let value = |field: &FieldForm| match field.name {
+                "url" => "http://h".into(),
+                "rewind" => "p_1".into(),
+                _ => example(&field.form),
+            };
             fields.map(|field| (field.name.to_owned(), value(&field))).collect::<Map<_, _>>().into()
         }
         Form::AnyObject | Form::Schema => Map::new().into(),
@@ -257,7 +261,7 @@ fn each_declared_payload_is_a_message() {
                 Message::Answer(input) => input.given.is_some() && input.question_id.is_some(),
                 Message::Prompt(spoken) => {
                     use spektacular::protocol::prompt::PromptInput;
-                    matches!(spoken, PromptInput::Prompt(_) | PromptInput::End)
+                    matches!(spoken, PromptInput::Prompt(_) | PromptInput::End | PromptInput::Rewind(Some(_)))
                 }
                 Message::Cancel { reason, .. } => reason.is_some(),
                 Message::Malformed(_) | Message::Unsupported | Message::UnknownType(_) => false,

@@ -1,6 +1,7 @@
 //! Sessions and conversations: continuing, exporting, and an agent's own interface.
 
 mod background;
+mod checkpoints;
 pub(crate) mod conversations;
 mod export;
 pub(crate) mod fallback;

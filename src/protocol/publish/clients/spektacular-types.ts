@@ -179,6 +179,8 @@ export interface Start {
   mcp_servers?: (McpServerToStart | McpServerToReach)[] | null;
   /** Whether the agent stays for further prompts. Default: false. */
   conversation?: boolean | null;
+  /** Whether a conversation keeps checkpoints of the files, for `rewind`. Default: false. */
+  checkpoints?: boolean | null;
   /** The limit of one turn of a conversation. Must be a number of seconds above 0. */
   turn_timeout_s?: number | null;
   /** The longest wait for a further prompt of a conversation. Must be a number of seconds above 0. */
@@ -314,10 +316,15 @@ export interface End {
   end: true;
 }
 
-/** The payload of run.input. */
-export type Input = Answer | DeclinedAnswer | AnswerFrom | Prompt | End;
+export interface Rewind {
+  /** The checkpoint. */
+  rewind: string;
+}
 
-/** Answers a question, gives a further prompt, or ends a conversation. */
+/** The payload of run.input. */
+export type Input = Answer | DeclinedAnswer | AnswerFrom | Prompt | End | Rewind;
+
+/** Answers a question, gives a further prompt, ends a conversation, or puts files back. */
 export interface RunInput {
   /** The major version. */
   v: "1";
@@ -434,6 +441,8 @@ export interface Config {
   disallowed_tools: string[] | null;
   /** Whether the agent stays for further prompts. */
   conversation: boolean;
+  /** Whether a conversation keeps checkpoints of the files, for `rewind`. */
+  checkpoints: boolean;
   /** The limit of one turn of a conversation. */
   turn_timeout_s: number | null;
   /** The longest wait for a further prompt of a conversation. */
@@ -516,6 +525,8 @@ export interface Capabilities {
   steer: boolean | null;
   /** Whether a permission can be granted with another input of the tool. */
   updated_input: boolean | null;
+  /** Whether `rewind` puts files back. Absent: run.start does not set `checkpoints`. */
+  rewind?: boolean;
 }
 
 export type WorkflowKind = "spec" | "plan" | "implement";
@@ -725,6 +736,8 @@ export type WarningCode =
   | "review_findings"
   | "unreviewed"
   | "name_taken"
+  | "checkpoint_missing"
+  | "rewind_refused"
   | (string & {});
 
 /** A warning. From level minimal. */
@@ -1000,6 +1013,37 @@ export interface ProgressPrompt {
   truncated?: true;
 }
 
+export type CheckpointState = "taken" | "complete" | "restored";
+
+export type Action = "created" | "modified" | "deleted";
+
+export interface ArtifactRef {
+  /** The path, as in run.artifact. */
+  path: string;
+  /** The change. */
+  action: Action;
+}
+
+/** A checkpoint of the files, in a conversation with `checkpoints`. From level minimal. */
+export interface ProgressCheckpoint {
+  /** The kind of the progress. */
+  kind: "checkpoint";
+  /** A line for people. */
+  text: string;
+  /** The checkpoint. */
+  checkpoint_id: string;
+  /** The state. */
+  state: CheckpointState;
+  /** For `restored`: the checkpoint before the rewind. */
+  undo?: string;
+  /** For `restored`: the files that were put back. */
+  files: ArtifactRef[];
+  /** For work of a sub-agent: the tool call that started the sub-agent. */
+  parent_call_id?: string;
+  /** Whether something was cut. */
+  truncated?: true;
+}
+
 export type TurnOrigin = "prompt" | "agent";
 
 export type TurnOutcome = "completed" | "failed" | "cancelled";
@@ -1123,6 +1167,7 @@ export type Progress =
   | ProgressPhase
   | ProgressUsage
   | ProgressPrompt
+  | ProgressCheckpoint
   | ProgressTurn;
 
 /** Something happened. The `kind` says what. */
@@ -1239,8 +1284,6 @@ export interface RunQuestion {
   payload: Question;
 }
 
-export type Action = "created" | "modified" | "deleted";
-
 /** The payload of run.artifact. */
 export interface Artifact {
   /** `a_1`, `a_2`, … */
@@ -1273,13 +1316,6 @@ export interface RunArtifact {
   reply_to?: string;
   /** The content. */
   payload: Artifact;
-}
-
-export interface ArtifactRef {
-  /** The path, as in run.artifact. */
-  path: string;
-  /** The change. */
-  action: Action;
 }
 
 export interface AgentExit {

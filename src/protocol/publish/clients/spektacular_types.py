@@ -205,6 +205,8 @@ class Start(TypedDict):
     mcp_servers: NotRequired[Union[list[Union[McpServerToStart, McpServerToReach]], None]]
     # Whether the agent stays for further prompts. Default: false.
     conversation: NotRequired[Union[bool, None]]
+    # Whether a conversation keeps checkpoints of the files, for `rewind`. Default: false.
+    checkpoints: NotRequired[Union[bool, None]]
     # The limit of one turn of a conversation. Must be a number of seconds above 0.
     turn_timeout_s: NotRequired[Union[float, None]]
     # The longest wait for a further prompt of a conversation. Must be a number of seconds above 0.
@@ -341,12 +343,17 @@ class End(TypedDict):
     end: Literal[True]
 
 
+class Rewind(TypedDict):
+    # The checkpoint.
+    rewind: str
+
+
 # The payload of run.input.
-Input = Union[Answer, DeclinedAnswer, AnswerFrom, Prompt, End]
+Input = Union[Answer, DeclinedAnswer, AnswerFrom, Prompt, End, Rewind]
 
 
 class RunInput(TypedDict):
-    """Answers a question, gives a further prompt, or ends a conversation."""
+    """Answers a question, gives a further prompt, ends a conversation, or puts files back."""
 
     # The major version.
     v: Literal["1"]
@@ -468,6 +475,8 @@ class Config(TypedDict):
     disallowed_tools: Union[list[str], None]
     # Whether the agent stays for further prompts.
     conversation: bool
+    # Whether a conversation keeps checkpoints of the files, for `rewind`.
+    checkpoints: bool
     # The limit of one turn of a conversation.
     turn_timeout_s: Union[float, None]
     # The longest wait for a further prompt of a conversation.
@@ -551,6 +560,8 @@ class Capabilities(TypedDict):
     steer: Union[bool, None]
     # Whether a permission can be granted with another input of the tool.
     updated_input: Union[bool, None]
+    # Whether `rewind` puts files back. Absent: run.start does not set `checkpoints`.
+    rewind: NotRequired[bool]
 
 
 WorkflowKind = Literal["spec", "plan", "implement"]
@@ -773,6 +784,8 @@ WarningCode = Union[Literal[
     "review_findings",
     "unreviewed",
     "name_taken",
+    "checkpoint_missing",
+    "rewind_refused",
 ], str]
 
 
@@ -1074,6 +1087,39 @@ class ProgressPrompt(TypedDict):
     truncated: NotRequired[Literal[True]]
 
 
+CheckpointState = Literal["taken", "complete", "restored"]
+
+Action = Literal["created", "modified", "deleted"]
+
+
+class ArtifactRef(TypedDict):
+    # The path, as in run.artifact.
+    path: str
+    # The change.
+    action: Action
+
+
+class ProgressCheckpoint(TypedDict):
+    """A checkpoint of the files, in a conversation with `checkpoints`. From level minimal."""
+
+    # The kind of the progress.
+    kind: Literal["checkpoint"]
+    # A line for people.
+    text: str
+    # The checkpoint.
+    checkpoint_id: str
+    # The state.
+    state: CheckpointState
+    # For `restored`: the checkpoint before the rewind.
+    undo: NotRequired[str]
+    # For `restored`: the files that were put back.
+    files: list[ArtifactRef]
+    # For work of a sub-agent: the tool call that started the sub-agent.
+    parent_call_id: NotRequired[str]
+    # Whether something was cut.
+    truncated: NotRequired[Literal[True]]
+
+
 TurnOrigin = Literal["prompt", "agent"]
 
 TurnOutcome = Literal["completed", "failed", "cancelled"]
@@ -1199,6 +1245,7 @@ Progress = Union[
     ProgressPhase,
     ProgressUsage,
     ProgressPrompt,
+    ProgressCheckpoint,
     ProgressTurn,
 ]
 
@@ -1322,9 +1369,6 @@ class RunQuestion(TypedDict):
     payload: Question
 
 
-Action = Literal["created", "modified", "deleted"]
-
-
 class Artifact(TypedDict):
     """The payload of run.artifact."""
 
@@ -1359,13 +1403,6 @@ class RunArtifact(TypedDict):
     reply_to: NotRequired[str]
     # The content.
     payload: Artifact
-
-
-class ArtifactRef(TypedDict):
-    # The path, as in run.artifact.
-    path: str
-    # The change.
-    action: Action
 
 
 class AgentExit(TypedDict):

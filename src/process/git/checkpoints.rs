@@ -1,0 +1,358 @@
+//! Checkpoints of a work tree, and the way back to one. They lie in a repository of their own in the folder for temporary
+//! files, so the user's index, HEAD and objects stay as they are, and no setting, filter or attribute of the user's
+//! repository changes a byte. What git ignores, and repositories below the work tree, are not part of a checkpoint.
+
+use super::query::{Blob, Filters, Git, Incomplete, in_time, is_there};
+use super::snapshot::excluded;
+use super::surroundings;
+use crate::io::files::{OpenFolder, open_regular};
+use crate::process::query::Until;
+use crate::process::scratch::Scratch;
+use crate::process::tree;
+use crate::protocol::ids::CheckpointId;
+use crate::protocol::words::Action;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::{self, BufReader, ErrorKind, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// The bytes of a file are those on disk: no conversion of line ends, keywords or encodings. These rules come before
+/// those of the work tree.
+const ATTRIBUTES: &str = "* -text !eol !ident !filter !working-tree-encoding\n";
+/// The number of files that one git writes.
+const FILES_AT_ONCE: usize = 200;
+/// The mode of a symbolic link, and of a repository below, as git writes it.
+const LINK: &[u8] = b"120000";
+const REPOSITORY: &[u8] = b"160000";
+
+/// The checkpoints of the work tree around a folder. Dropping them removes their files.
+#[derive(Debug)]
+pub(crate) struct Checkpoints {
+    git: Git,
+    folder: Scratch,
+    spans: Vec<Span>,
+    /// The number of folders for files so far.
+    staged: u32,
+}
+
+/// A time in which files are ours to put back: a turn, or a rewind.
+#[derive(Debug)]
+struct Span {
+    /// The checkpoint at its beginning.
+    id: CheckpointId,
+    /// The tree at its beginning.
+    begin: String,
+    /// The tree at its end. `None`: unknown, so that no change in it counts as its own.
+    end: Option<String>,
+}
+
+/// The reason why no file was put back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NoRewind {
+    /// There is no checkpoint with this id.
+    Unknown,
+    /// Somebody else changed these files, too: absolute paths.
+    Changed(Vec<PathBuf>),
+    /// This file cannot be read or written.
+    File(PathBuf),
+    Git(Incomplete),
+}
+
+impl From<Incomplete> for NoRewind {
+    fn from(why: Incomplete) -> NoRewind {
+        NoRewind::Git(why)
+    }
+}
+
+/// The differing files of two trees, by their names: mode and object in each.
+type Differences = BTreeMap<Vec<u8>, [Option<Blob>; 2]>;
+
+/// A file to put back, made ready beside its place.
+struct Change {
+    path: PathBuf,
+    folder: OpenFolder,
+    name: OsString,
+    /// The new content under a name of its own. `None`: the file is to be removed.
+    new: Option<OsString>,
+    action: Action,
+}
+
+/// Whether git and a work tree around this folder are there, without starting a process.
+pub(crate) fn is_possible(cwd: &Path) -> bool {
+    is_there(&surroundings().0, cwd)
+}
+
+impl Checkpoints {
+    /// `None`: git or a work tree is missing. Error: git failed, or was too slow.
+    pub(crate) fn of(cwd: &Path, until: &Until) -> Result<Option<Checkpoints>, Incomplete> {
+        let (path, config) = surroundings();
+        let Some(user) = Git::open(cwd, path, config, Filters::Empty, until)? else { return Ok(None) };
+        let file =
+            |name| user.line(&["rev-parse", "--git-path", name], until).map(|path| user.absolute(path.as_bytes()));
+        let (objects, exclude) = (file("objects")?, file("info/exclude")?);
+        let format = user.line(&["rev-parse", "--show-object-format"], until);
+        let folder = Scratch::of(&tree::nonce()).ok_or(Incomplete::Failed)?;
+        let mut git = user.beside(folder.path().join("git"));
+        git.set("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects.into());
+        let mut init = git.command();
+        init.args(["init", "--quiet", "--bare", "--template="]);
+        init.args(format.ok().filter(|format| format != "sha1").map(|format| format!("--object-format={format}")));
+        init.arg(folder.path().join("git"));
+        let (Some(0), _) = git.run(&mut init, false, until)? else { return Err(Incomplete::Failed) };
+        let info = folder.path().join("git/info");
+        let excluded = fs::read(exclude).unwrap_or_default();
+        let written = fs::create_dir_all(&info)
+            .and_then(|()| fs::write(info.join("attributes"), ATTRIBUTES))
+            .and_then(|()| fs::write(info.join("exclude"), excluded));
+        written.map_err(|_| Incomplete::Failed)?;
+        Ok(Some(Checkpoints { git, folder, spans: Vec::new(), staged: 0 }))
+    }
+
+    /// Takes a checkpoint at the beginning of a turn. `except`: files of ours, absolute.
+    pub(crate) fn begin(&mut self, id: CheckpointId, except: &[PathBuf], until: &Until) -> Result<(), Incomplete> {
+        let begin = self.take(except, until)?;
+        self.spans.push(Span { id, begin, end: None });
+        Ok(())
+    }
+
+    /// Notes the state at the end of the turn that began last. Returns its checkpoint, if it has one.
+    pub(crate) fn end(&mut self, except: &[PathBuf], until: &Until) -> Result<Option<CheckpointId>, Incomplete> {
+        if self.spans.last().is_none_or(|span| span.end.is_some()) {
+            return Ok(None);
+        }
+        let end = self.take(except, until)?;
+        Ok(self.spans.last_mut().map(|span| {
+            span.end = Some(end);
+            span.id
+        }))
+    }
+
+    /// Puts every file back that turns changed since a checkpoint, or none. `undo`: the checkpoint before this rewind.
+    pub(crate) fn rewind(
+        &mut self,
+        (to, undo): (CheckpointId, CheckpointId),
+        except: &[PathBuf],
+        until: &Until,
+    ) -> Result<Vec<(PathBuf, Action)>, NoRewind> {
+        let first = self.spans.iter().position(|span| span.id == to).ok_or(NoRewind::Unknown)?;
+        let now = self.take(except, until)?;
+        let [ours, others] = self.changed_since(first, &now, until)?;
+        let target = self.spans[first].begin.clone();
+        let mut files = self.git.difference(Some(&now), Some(&target), until)?;
+        files.retain(|name, sides| ours.contains(name) && sides.iter().flatten().all(|(mode, _)| mode != REPOSITORY));
+        let changed: Vec<PathBuf> =
+            files.keys().filter(|name| others.contains(*name)).map(|name| self.git.absolute(name)).collect();
+        if !changed.is_empty() {
+            return Err(NoRewind::Changed(changed));
+        }
+        let (old, new) = (self.stage(&now, &files, 0, until)?, self.stage(&target, &files, 1, until)?);
+        let done = self.put_back(&files, (&old, &new), until)?;
+        let end = self.take(except, until).ok();
+        self.spans.push(Span { id: undo, begin: now, end });
+        Ok(done)
+    }
+
+    /// The tree of the files as they are.
+    fn take(&self, except: &[PathBuf], until: &Until) -> Result<String, Incomplete> {
+        // An interrupted git leaves it.
+        let _ = fs::remove_file(self.git.file("index.lock"));
+        let mut command = self.git.here();
+        command.args(["add", "--all", "--ignore-errors", "--", "."]);
+        command.args(except.iter().filter_map(|path| path.strip_prefix(self.git.root()).ok()).map(excluded));
+        // 1: a file cannot be read, or a repository below has no commit.
+        let (Some(0 | 1), _) = self.git.run(&mut command, false, until)? else { return Err(Incomplete::Failed) };
+        self.git.line(&["write-tree"], until)
+    }
+
+    /// The files that changed in the spans from this one on, and those that changed between them and since.
+    fn changed_since(&self, first: usize, now: &str, until: &Until) -> Result<[BTreeSet<Vec<u8>>; 2], Incomplete> {
+        let (mut ours, mut others) = (BTreeSet::new(), BTreeSet::new());
+        let add = |to: &mut BTreeSet<Vec<u8>>, from: &str, into: &str| -> Result<(), Incomplete> {
+            if from != into {
+                to.extend(self.git.difference(Some(from), Some(into), until)?.into_keys());
+            }
+            Ok(())
+        };
+        let spans = &self.spans[first..];
+        let end = |span: &'_ Span| span.end.clone().unwrap_or_else(|| span.begin.clone());
+        for (at, span) in spans.iter().enumerate() {
+            add(&mut ours, &span.begin, &end(span))?;
+            let next = spans.get(at + 1).map_or(now, |next| &next.begin);
+            add(&mut others, &end(span), next)?;
+        }
+        Ok([ours, others])
+    }
+
+    /// Writes the files as they are in a tree into a folder of their own. `side`: the side of the difference that this
+    /// tree is.
+    fn stage(&mut self, tree: &str, files: &Differences, side: usize, until: &Until) -> Result<PathBuf, Incomplete> {
+        self.staged += 1;
+        let folder = self.folder.path().join(format!("files-{}", self.staged));
+        let mut git = self.git.clone();
+        git.set("GIT_INDEX_FILE", self.folder.path().join("index").into());
+        let (Some(0), _) = git.run(git.here().args(["read-tree", tree]), false, until)? else {
+            return Err(Incomplete::Failed);
+        };
+        let mut prefix = OsString::from("--prefix=");
+        prefix.push(folder.join(""));
+        let names: Vec<&OsStr> =
+            files.iter().filter(|(_, sides)| sides[side].is_some()).map(|(name, _)| OsStr::from_bytes(name)).collect();
+        for names in names.chunks(FILES_AT_ONCE) {
+            let mut command = git.here();
+            command.args(["checkout-index", "--force"]).arg(&prefix).arg("--").args(names);
+            let (Some(0), _) = git.run(&mut command, false, until)? else { return Err(Incomplete::Failed) };
+        }
+        Ok(folder)
+    }
+
+    /// Replaces the files, or none of them. `old` and `new`: the folders with their contents before and after.
+    fn put_back(
+        &self,
+        files: &Differences,
+        (old, new): (&Path, &Path),
+        until: &Until,
+    ) -> Result<Vec<(PathBuf, Action)>, NoRewind> {
+        let mut ready = Vec::with_capacity(files.len());
+        let made = files.iter().try_for_each(|(name, sides)| {
+            in_time(until)?;
+            ready.push(self.make_ready(name, sides, new)?);
+            Ok(())
+        });
+        // The last look before the files change.
+        let made = made.and_then(|()| {
+            files.iter().try_for_each(|(name, sides)| {
+                in_time(until)?;
+                let path = self.git.absolute(name);
+                match is_as_in(sides[0].as_ref().map(|_| old.join(OsStr::from_bytes(name))).as_deref(), &path) {
+                    true => Ok(()),
+                    false => Err(NoRewind::Changed(vec![path])),
+                }
+            })
+        });
+        let done = made.and_then(|()| match ready.iter().position(|change| change.apply().is_err()) {
+            None => Ok(()),
+            Some(failed) => {
+                // What was replaced gets its content back.
+                for (name, [before, after]) in files.iter().take(failed) {
+                    let sides = [after.clone(), before.clone()];
+                    let _ = self.make_ready(name, &sides, old).map(|back| back.apply());
+                }
+                Err(NoRewind::File(ready[failed].path.clone()))
+            }
+        });
+        if done.is_err() {
+            for change in &ready {
+                change.clear();
+                self.remove_empty(&change.path);
+            }
+        }
+        done?;
+        ready.iter().filter(|change| change.new.is_none()).for_each(|change| self.remove_empty(&change.path));
+        Ok(ready.into_iter().map(|change| (change.path, change.action)).collect())
+    }
+
+    /// Writes the new content of a file beside it. Follows no link below the work tree.
+    fn make_ready(&self, name: &[u8], sides: &[Option<Blob>; 2], new: &Path) -> Result<Change, NoRewind> {
+        let (relative, path) = (Path::new(OsStr::from_bytes(name)), self.git.absolute(name));
+        let failed = |_: io::Error| NoRewind::File(path.clone());
+        let [before, after] = sides;
+        let name = relative.file_name().ok_or_else(|| NoRewind::File(path.clone()))?.to_owned();
+        let mut parents = relative.parent().unwrap_or(Path::new("")).components();
+        let root = OpenFolder::open(self.git.root()).map_err(failed)?;
+        let folder = parents
+            .try_fold(root, |folder, part| match after {
+                Some(_) => folder.enter(part.as_os_str()),
+                None => folder.inner(part.as_os_str()),
+            })
+            .map_err(failed)?;
+        let action = match (before, after) {
+            (Some(_), None) => Action::Deleted,
+            (None, _) => Action::Created,
+            (Some(_), Some(_)) => Action::Modified,
+        };
+        let new = match after {
+            None => None,
+            Some((mode, _)) => Some(written(&folder, &name, &new.join(relative), mode == LINK).map_err(failed)?),
+        };
+        Ok(Change { path, folder, name, new, action })
+    }
+
+    /// Removes the folders that a removed file leaves empty.
+    fn remove_empty(&self, file: &Path) {
+        let parents = file.ancestors().skip(1).take_while(|folder| *folder != self.git.root());
+        let _ = parents.map(fs::remove_dir).take_while(Result::is_ok).count();
+    }
+}
+
+impl Change {
+    fn apply(&self) -> io::Result<()> {
+        match &self.new {
+            Some(new) => self.folder.rename(new, &self.folder, &self.name),
+            None => self.folder.remove(&self.name),
+        }
+    }
+
+    fn clear(&self) {
+        if let Some(new) = &self.new {
+            let _ = self.folder.remove(new);
+        }
+    }
+}
+
+/// Copies a file into a folder under a free name, and returns the name. It keeps the permissions of the file that it
+/// replaces, but for the right to execute it.
+fn written(folder: &OpenFolder, name: &OsStr, from: &Path, is_link: bool) -> io::Result<OsString> {
+    let new = OsString::from(format!(".spektacular-{}", tree::nonce()));
+    if is_link {
+        folder.symlink(&fs::read_link(from)?, &new)?;
+        return Ok(new);
+    }
+    let (mut source, mut copy) = (open_regular(from)?, folder.create_new(&new, 0o600)?);
+    let wanted = source.metadata()?.permissions().mode() & 0o777;
+    let replaced = folder.stat(name).filter(|stat| stat.st_mode & 0o170_000 == 0o100_000);
+    let mode = replaced.map_or(wanted, |stat| {
+        let kept = stat.st_mode & 0o666;
+        if wanted & 0o100 == 0 { kept } else { kept | (kept & 0o444) >> 2 }
+    });
+    let copied = io::copy(&mut source, &mut copy).and_then(|_| copy.set_permissions(fs::Permissions::from_mode(mode)));
+    if copied.is_err() {
+        let _ = folder.remove(&new);
+    }
+    copied.map(|()| new)
+}
+
+/// Whether a file on disk is the same as this copy of it. `None`: whether it does not exist.
+fn is_as_in(copy: Option<&Path>, path: &Path) -> bool {
+    let Some(copy) = copy else {
+        return path
+            .symlink_metadata()
+            .is_err_and(|error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory));
+    };
+    let (Ok(one), Ok(other)) = (copy.symlink_metadata(), path.symlink_metadata()) else { return false };
+    match (one.is_symlink(), other.is_symlink()) {
+        (true, true) => fs::read_link(copy).ok() == fs::read_link(path).ok(),
+        (false, false) => {
+            let same_kind = other.is_file() && one.len() == other.len() && (one.mode() ^ other.mode()) & 0o100 == 0;
+            same_kind && same_bytes(copy, path).unwrap_or(false)
+        }
+        (true, false) | (false, true) => false,
+    }
+}
+
+fn same_bytes(one: &Path, other: &Path) -> io::Result<bool> {
+    let (mut one, mut other) = (BufReader::new(open_regular(one)?), BufReader::new(open_regular(other)?));
+    let (mut left, mut right) = ([0; 8192], [0; 8192]);
+    loop {
+        let count = one.read(&mut left)?;
+        other.read_exact(&mut right[..count])?;
+        if left[..count] != right[..count] {
+            return Ok(false);
+        }
+        if count == 0 {
+            return Ok(other.read(&mut right)? == 0);
+        }
+    }
+}
