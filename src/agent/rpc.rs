@@ -4,6 +4,7 @@
 use super::{DriverOutput, Line, error_text};
 use crate::json::to_line;
 use crate::json::{Index, Object, Raw, is_blank};
+use crate::protocol::utc::UtcTime;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -34,6 +35,8 @@ pub(crate) struct Error {
     pub(crate) name: String,
     /// The HTTP status in the error's data.
     pub(crate) status: Option<u64>,
+    /// The end of the provider's limit, which no error's data has.
+    pub(crate) retry_at: Option<UtcTime>,
 }
 
 /// Reads an object as a message. `None`: not a JSON-RPC message.
@@ -80,6 +83,7 @@ fn error_of(raw: Raw<'_>) -> Error {
         reason: in_data(&["code", "type", "reason"]).unwrap_or_default(),
         name: in_data(&["errorName", "errorKind"]).unwrap_or_default(),
         status: ["status", "statusCode"].iter().find_map(|name| data.as_ref()?.count(name)),
+        retry_at: None,
     }
 }
 

@@ -24,6 +24,8 @@ struct Row {
     scenario: Value,
     /// The address of a provider that cannot be reached.
     address: Option<&'static str>,
+    /// Whether the provider says when its limit ends. Only OpenCode passes that on with the failure.
+    tells_end: bool,
     /// Whether the agent repeats the request for more than a minute.
     is_long: bool,
 }
@@ -40,6 +42,7 @@ fn table(agent: Agent) -> Vec<Row> {
         sample: *sample,
         scenario: refusal(sample, retry_after),
         address: None,
+        tells_end: retry_after.is_some() && matches!(sample.code, Code::RateLimited | Code::QuotaExceeded),
         is_long: patient && retry_after.is_none(),
     };
     let told = SAMPLES.iter().filter(|sample| sample.status.is_some());
@@ -48,6 +51,7 @@ fn table(agent: Agent) -> Vec<Row> {
         sample: Sample { status: None, name: None, text, code: Code::ProviderUnavailable },
         scenario: json!({"replies": [], "after": {"say": ["It"], "cut": true}}),
         address,
+        tells_end: false,
         is_long: patient,
     };
     told.map(|sample| row(sample, Some(1)))
@@ -79,7 +83,7 @@ fn a_failure_has_one_meaning(agent: Agent) {
 
 /// A difference between a run and its row.
 fn mistake(agent: Agent, row: &Row) -> Option<String> {
-    let Row { sample, scenario, address, is_long } = row;
+    let Row { sample, scenario, address, is_long, tells_end } = row;
     let lab = Lab::playing(agent, &scenario.to_string(), *address);
     let run = run(lab, json!({"timeout_s": 200}), Vec::new());
     let payload = run.outcome.terminal().payload();
@@ -92,6 +96,7 @@ fn mistake(agent: Agent, row: &Row) -> Option<String> {
         && payload["detail"]["http_status"] == json!(status)
         && (said.is_string() || sample.code == Code::AuthRequired)
         && (sample.code != Code::ModelNotFound || names_model)
+        && payload["detail"]["retry_at"].is_string() == (*tells_end && agent == Agent::OpenCode)
         && (*is_long || run.outcome.took().as_secs() < 60);
     (!is_right).then(|| format!("{sample:?} {address:?}, after {:?}: {}", run.outcome.took(), payload))
 }

@@ -77,7 +77,8 @@ pub(super) fn prompt(profile: &Profile, error: &Error) -> TurnOver {
         return TurnOver::Interrupted;
     }
     let reported = || judged(profile, error, |account, evidence| provider::failure(account, evidence, error.said()));
-    TurnOver::Failed(provider(profile, error).unwrap_or_else(reported).saying(error.said()))
+    let failure = provider(profile, error).unwrap_or_else(reported);
+    TurnOver::Failed(failure.saying(error.said()).until(error.retry_at))
 }
 
 /// Whether an error that follows a denial reports only the denial.

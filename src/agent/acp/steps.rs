@@ -102,6 +102,7 @@ impl Steps {
             error.status = error.status.or(told.status);
             error.reason = told.reason;
             error.name = told.name;
+            error.retry_at = told.retry_at;
         }
     }
 
@@ -137,9 +138,7 @@ impl Acp {
             "_spektacular/ready" => self.steps.reported = true,
             "_spektacular/retry" => {
                 let attempt = params.and_then(|params| params.count("attempt")).unwrap_or(1);
-                // In milliseconds since 1970.
-                let next = params.and_then(|params| params.number("next"));
-                let retry_at = next.and_then(|next| UtcTime::of_seconds(next / 1000.0));
+                let retry_at = params.and_then(|params| time(params, "next"));
                 out.events.push(AgentEvent::Retrying { text: format!("Retrying: attempt {attempt}").into(), retry_at });
             }
             "_spektacular/error" => {
@@ -152,6 +151,7 @@ impl Acp {
                             name: field("name"),
                             reason: field("reason"),
                             status: params.count("status"),
+                            retry_at: time(params, "until"),
                             ..Error::default()
                         },
                         out,
@@ -183,6 +183,11 @@ impl Acp {
             self.cancel_turn(out);
         }
     }
+}
+
+/// The time in a field with milliseconds since 1970.
+fn time(params: &Object<'_>, name: &str) -> Option<UtcTime> {
+    UtcTime::of_seconds(params.number(name)? / 1000.0)
 }
 
 /// The usage of one call of the model.

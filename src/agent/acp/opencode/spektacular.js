@@ -11,6 +11,12 @@ const reason = ({ responseBody }) => {
   } catch {}
 }
 
+// The end of the provider's limit, in milliseconds since 1970.
+const until = ({ responseHeaders }) => {
+  const wait = responseHeaders?.["retry-after"]
+  return (Number(wait) > 0 ? Date.now() + wait * 1000 : Date.parse(wait)) || undefined
+}
+
 export const Spektacular = async () => {
   say("ready", {})
   return {
@@ -19,7 +25,14 @@ export const Spektacular = async () => {
       if (event.type === "message.part.updated" && part?.type === "step-finish")
         say("step", { id: part.id, tokens: part.tokens, cost: part.cost, calls: part.reason === "tool-calls" })
       if (event.type === "session.error" && error?.data)
-        say("error", { session, name: error.name, text: error.data.message, status: error.data.statusCode, reason: reason(error.data) })
+        say("error", {
+          session,
+          name: error.name,
+          text: error.data.message,
+          status: error.data.statusCode,
+          reason: reason(error.data),
+          until: until(error.data),
+        })
       if (event.type === "session.status" && status?.type === "retry")
         say("retry", { attempt: status.attempt, next: status.next })
     },

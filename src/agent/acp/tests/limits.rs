@@ -8,6 +8,7 @@ use crate::agent::{AgentEvent, Base, Driver, DriverOutput, Reply, TurnOver};
 use crate::protocol::failure::Code;
 use crate::protocol::question::Kind;
 use crate::protocol::request::{Options, Permissions, Seconds, Settings};
+use crate::protocol::utc::UtcTime;
 use crate::protocol::words::{Category, OnUnsupported, Policy};
 use serde_json::{Value, json};
 
@@ -178,6 +179,17 @@ fn a_report_explains_the_error_with_its_text_and_no_other() {
         let [AgentEvent::TurnOver(TurnOver::Failed(failure))] = &events[..] else { panic!("{events:?}") };
         assert_eq!(failure.http_status, status, "{said}");
     }
+}
+
+#[test]
+fn a_report_of_a_limit_has_its_end() {
+    let mut driver = in_a_turn(&OPENCODE);
+    let mut report = report("APIError", Some(429), "Slow down.");
+    report["params"]["until"] = json!(1_771_581_600_000_u64);
+    hear(&mut driver, &report);
+    let (_, events) = hear(&mut driver, &json!({"id": 3, "error": {"code": -32603, "message": "Slow down."}}));
+    let [AgentEvent::TurnOver(TurnOver::Failed(failure))] = &events[..] else { panic!("{events:?}") };
+    assert_eq!(failure.retry_at.map(UtcTime::text).as_deref(), Some("2026-02-20T10:00:00.000Z"));
 }
 
 #[test]
