@@ -21,6 +21,9 @@ pub const MADE_UP_KEY: &str = "sk-made-up-0000000000000000";
 #[derive(Debug)]
 pub struct Endpoint {
     pub wire: Wire,
+    /// A model other than the one of these settings, and the part of its name in a request for it. `None`: the agent has
+    /// no way to another model.
+    pub model: Option<(&'static str, &'static str)>,
     /// Variables. In their values and in the files, `{url}`, `{home}` and `{key}` are placeholders.
     pub env: &'static [(&'static str, &'static str)],
     /// Files below HOME, with their texts.
@@ -37,6 +40,7 @@ impl Endpoint {
 /// Claude Code, also below an adapter.
 pub(super) static CLAUDE_CODE: Endpoint = Endpoint {
     wire: Wire::Messages,
+    model: Some(("haiku", "haiku")),
     env: &[
         ("ANTHROPIC_BASE_URL", "{url}"),
         ("ANTHROPIC_API_KEY", "{key}"),
@@ -71,6 +75,7 @@ enabled = false
 /// Codex, also below an adapter.
 pub(super) static CODEX: Endpoint = Endpoint {
     wire: Wire::Responses,
+    model: Some(("gpt-6.1-sol", "gpt-6.1-sol")),
     env: &[("OPENAI_API_KEY", "{key}")],
     files: &[(".codex/config.toml", CODEX_PROVIDER)],
 };

@@ -34,6 +34,13 @@ pub struct HeardRequest {
     pub body: Value,
 }
 
+impl HeardRequest {
+    /// Whether its model has a name with this part.
+    pub fn names_model(&self, part: &str) -> bool {
+        self.body["model"].as_str().is_some_and(|model| model.contains(part))
+    }
+}
+
 /// A message for the thread that keeps the scenario.
 enum Arrival {
     Request(String, Value, Sender<Turn>),

@@ -184,6 +184,17 @@ pub(super) static COPILOT: Native = Native::of_state(State::whole(
     &[(HOME, ".copilot"), (HOME, ".cache/copilot")],
     &[(HOME, ".copilot/config.json"), (HOME, ".copilot/mcp-config.json")],
 ));
+/// Measured on 7.7.9: it makes the folder of its own sandbox's policy beside that of its state.
+pub(super) static KILO: Native = Native::of_state(State::whole(
+    &[
+        (HOME, ".config/kilo"),
+        (HOME, ".local/share/kilo"),
+        (HOME, ".local/state/kilo"),
+        (HOME, ".local/state/kilo-sandbox-policy"),
+        (HOME, ".cache/kilo"),
+    ],
+    &[(HOME, ".config/kilo/kilo.json"), (HOME, ".config/kilo/plugin")],
+));
 pub(super) static CLINE: Native =
     Native::of_state(State::whole(&[(HOME, ".cline")], &[(HOME, ".cline/data/settings")]));
 pub(super) static HERMES: Native =

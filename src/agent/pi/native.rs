@@ -48,13 +48,15 @@ fn args(options: &InterfaceOptions<'_>) -> Vec<String> {
 
 const MODELS: &str = r#"{"providers": {"stub": {
     "baseUrl": "{url}/v1", "api": "openai-completions", "apiKey": "{key}",
-    "models": [{"id": "stub-model", "name": "Stub", "contextWindow": 100000, "maxTokens": 8000}]
+    "models": [{"id": "stub-model", "name": "Stub", "contextWindow": 100000, "maxTokens": 8000},
+        {"id": "other-model", "name": "Other", "contextWindow": 100000, "maxTokens": 8000}]
 }}}"#;
 
-const SETTINGS: &str = r#"{"defaultProvider": "stub", "defaultModel": "stub-model", "quietStartup": true}"#;
+const SETTINGS: &str = r#"{"defaultProvider": "stub", "defaultModel": "stub-model", "quietStartup": true, "retry": {"maxRetries": 1, "baseDelayMs": 200}}"#;
 
 pub(crate) static ENDPOINT: Endpoint = Endpoint {
     wire: Wire::ChatCompletions,
+    model: Some(("stub/other-model", "other-model")),
     env: &[("PI_OFFLINE", "1"), ("PI_SKIP_VERSION_CHECK", "1")],
     files: &[(".pi/agent/models.json", MODELS), (".pi/agent/settings.json", SETTINGS)],
 };

@@ -41,6 +41,10 @@ pub(super) fn play(row: &VerifyRow, agent: &Agent, endpoint: &Endpoint, folder: 
     if payload["start_timeout_s"].is_null() {
         payload["start_timeout_s"] = json!(START_S);
     }
+    let other = endpoint.model.filter(|_| row.further == Further::Model);
+    if let Some((name, _)) = other {
+        payload["model"] = json!(name);
+    }
     payload["prompt"] = json!("Do the next part of the work.");
     let mut seen = place.talk(row, &payload)?;
     if row.further == Further::Resume && seen.0.last().is_some_and(|end| end["type"] == "run.completed") {
@@ -48,7 +52,14 @@ pub(super) fn play(row: &VerifyRow, agent: &Agent, endpoint: &Endpoint, folder: 
         seen = place.talk(row, &payload)?;
     }
     let (frames, left) = seen;
-    Ok(SeenRun { frames, work: place.work, left, heard: model.heard(), wire: endpoint.wire })
+    Ok(SeenRun {
+        frames,
+        work: place.work,
+        left,
+        heard: model.heard(),
+        wire: endpoint.wire,
+        model: other.map(|(_, part)| part),
+    })
 }
 
 /// Prepares the folders with the agent's settings for the model at this address.

@@ -28,6 +28,8 @@ pub(super) enum Further {
     Cancel,
     /// Resumes the session in a second run, which is judged.
     Resume,
+    /// Chooses the other model. Without one, the row is left out.
+    Model,
 }
 
 /// The judgement of a row, with a clause that says what happened.
@@ -49,6 +51,8 @@ pub(super) struct SeenRun {
     pub(super) left: usize,
     pub(super) heard: Vec<HeardRequest>,
     pub(super) wire: Wire,
+    /// The part of the other model's name in a request.
+    pub(super) model: Option<&'static str>,
 }
 
 /// The file in which a command shows that it runs.
@@ -112,11 +116,15 @@ pub(super) const ROWS: &[VerifyRow] = &[
     row("429", Some(Promise::Failures), BUSY, "{}", |seen| seen.failed("rate_limited")),
     row("500", Some(Promise::Failures), BROKEN, "{}", |seen| seen.failed("provider_unavailable")),
     row("mcp", Some(Promise::McpServers), HELLO, SERVER, SeenRun::started_the_server),
+    VerifyRow { further: Further::Model, ..row("model", None, HELLO, "{}", SeenRun::reached_the_model) },
 ];
 
 impl VerifyRow {
     pub(super) fn judge(&self, seen: &SeenRun) -> RowResult {
-        (self.judge)(seen)
+        match (self.judge)(seen) {
+            RowResult::Kept if seen.left > 0 => RowResult::NotKept(format!("{} processes are left", seen.left)),
+            found => found,
+        }
     }
 }
 
@@ -232,12 +240,20 @@ impl SeenRun {
         }
     }
 
+    fn reached_the_model(&self) -> RowResult {
+        let last = self.heard.iter().rfind(|request| request.conversation);
+        let asked = |name| last.is_some_and(|request| request.line.contains(name) || request.names_model(name));
+        match self.model.is_some_and(asked) {
+            true => self.says("Good day."),
+            false => self.other_end().unwrap_or_else(|| RowResult::NotKept("the request was for another model".into())),
+        }
+    }
+
     fn was_cancelled(&self) -> RowResult {
         match self.end()["type"].as_str() {
             _ if !self.made(AT_WORK) => {
                 self.other_end().unwrap_or_else(|| RowResult::NotKept("the command did not begin".into()))
             }
-            Some("run.cancelled") if self.left > 0 => RowResult::NotKept(format!("{} processes are left", self.left)),
             Some("run.cancelled") => RowResult::Kept,
             _ => self.other_end().unwrap_or_else(|| RowResult::NotKept("the run completed".into())),
         }
@@ -261,7 +277,7 @@ impl SeenRun {
 #[cfg(test)]
 mod tests {
     use super::{ROWS, RowResult, SeenRun};
-    use crate::scripted_model::{ModelScenario, Wire};
+    use crate::scripted_model::{HeardRequest, ModelScenario, Wire};
     use serde_json::{Value, json};
 
     #[test]
@@ -273,11 +289,29 @@ mod tests {
     }
 
     #[test]
+    fn a_row_is_not_kept_if_the_request_is_for_another_model_or_a_process_is_left() {
+        let seen = |asked: &str, left| {
+            let heard = vec![HeardRequest {
+                line: "POST /v1/messages".into(),
+                conversation: true,
+                body: json!({"model": asked}),
+            }];
+            let frames = vec![json!({"type": "run.completed", "payload": {"text": "Good day."}})];
+            SeenRun { frames, work: "/w".into(), left, heard, wire: Wire::Messages, model: Some("other") }
+        };
+        let row = ROWS.iter().find(|row| row.name == "model").unwrap();
+        assert_eq!(row.judge(&seen("the-other-1", 0)), RowResult::Kept);
+        assert_eq!(row.judge(&seen("first", 0)), RowResult::NotKept("the request was for another model".into()));
+        assert_eq!(row.judge(&seen("the-other-1", 2)), RowResult::NotKept("2 processes are left".into()));
+    }
+
+    #[test]
     fn an_action_against_the_policy_is_more_than_a_missing_promise() {
         let folder = tempfile::tempdir().unwrap();
         let end = |frame: Value| {
             let work = folder.path().to_owned();
-            let seen = SeenRun { frames: vec![frame], work, left: 0, heard: Vec::new(), wire: Wire::Messages };
+            let seen =
+                SeenRun { frames: vec![frame], work, left: 0, heard: Vec::new(), wire: Wire::Messages, model: None };
             ROWS.iter().find(|row| row.name == "deny").unwrap().judge(&seen)
         };
         let refused = json!({"type": "run.failed", "payload": {"code": "invalid_request", "message": "No."}});

@@ -19,6 +19,7 @@ const SETTINGS: &str = r#"{
 /// Without the three variables, it opens a session only with an account, whatever is in the file.
 static ENDPOINT: Endpoint = Endpoint {
     wire: Wire::ChatCompletions,
+    model: None,
     env: &[("CLINE_API_KEY", "{key}"), ("CLINE_PROVIDER", "openai-compatible"), ("CLINE_MODEL", "stub-model"), ("CLINE_TELEMETRY_DISABLED", "1")],
     files: &[(".cline/data/settings/providers.json", SETTINGS)],
 };

@@ -7,6 +7,7 @@ use crate::agent::endpoint::{Endpoint, Wire};
 
 static ENDPOINT: Endpoint = Endpoint {
     wire: Wire::ChatCompletions,
+    model: Some(("other-model", "other-model")),
     env: &[("COPILOT_PROVIDER_BASE_URL", "{url}/v1"), ("COPILOT_PROVIDER_API_KEY", "{key}"), ("COPILOT_MODEL", "stub-model"), ("COPILOT_OFFLINE", "true")],
     files: &[],
 };

@@ -7,13 +7,16 @@ use crate::agent::endpoint::{Endpoint, Wire};
 
 const SETTINGS: &str = r#"{
     "customModels": [{"model": "stub-model", "displayName": "Stub", "baseUrl": "{url}/v1", "apiKey": "{key}",
-        "provider": "generic-chat-completion-api", "maxOutputTokens": 8000}],
+        "provider": "generic-chat-completion-api", "maxOutputTokens": 8000}, {"model": "other-model",
+        "displayName": "Other", "baseUrl": "{url}/v1", "apiKey": "{key}", "provider": "generic-chat-completion-api",
+        "maxOutputTokens": 8000}],
     "sessionDefaultSettings": {"model": "custom:Stub-0"},
     "cloudSessionSync": false
 }"#;
 
 static ENDPOINT: Endpoint = Endpoint {
     wire: Wire::ChatCompletions,
+    model: Some(("custom:Other-1", "other-model")),
     env: &[("FACTORY_API_KEY", "fk-made-up-0000")],
     files: &[(".factory/settings.json", SETTINGS)],
 };

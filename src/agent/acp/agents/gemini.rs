@@ -17,6 +17,7 @@ const SETTINGS: &str = r#"{
 /// By default, the agent asks a router for the model, and starts no MCP servers in an untrusted folder.
 static ENDPOINT: Endpoint = Endpoint {
     wire: Wire::GenerateContent,
+    model: Some(("gemini-2.5-pro", "gemini-2.5-pro")),
     env: &[("GOOGLE_GEMINI_BASE_URL", "{url}"), ("GEMINI_API_KEY", "{key}"), ("GEMINI_CLI_TRUST_WORKSPACE", "true")],
     files: &[(".gemini/settings.json", SETTINGS)],
 };

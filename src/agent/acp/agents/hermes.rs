@@ -19,6 +19,7 @@ agent:
 
 static ENDPOINT: Endpoint = Endpoint {
     wire: Wire::ChatCompletions,
+    model: Some(("other-model", "other-model")),
     env: &[("OPENAI_API_KEY", "{key}"), ("OPENAI_BASE_URL", "{url}/v1")],
     files: &[(".hermes/config.yaml", SETTINGS)],
 };

@@ -1,14 +1,15 @@
 //! Kilo (7.7.9), which is made from OpenCode.
 
 use crate::agent::acp::agents::opencode;
+use crate::agent::acp::native;
 use crate::agent::acp::profile::Profile;
 use crate::agent::acp::rules::RuleFormat;
 use crate::agent::built_in::{BuiltIn, Tested};
 use crate::agent::endpoint::{Endpoint, Wire};
-use crate::agent::native::NONE;
 
 static ENDPOINT: Endpoint = Endpoint {
     wire: Wire::ChatCompletions,
+    model: Some(("stub/other-model", "other-model")),
     env: &[("KILO_DISABLE_MODELS_FETCH", "1"), ("OPENCODE_DISABLE_MODELS_FETCH", "1"), ("KILO_TELEMETRY_LEVEL", "off")],
     files: &[(".config/kilo/kilo.json", opencode::PROVIDER)],
 };
@@ -35,6 +36,6 @@ pub(crate) static PROFILE: Profile = Profile {
     own_call: None,
     rules: Some(RuleFormat::OpenCode("KILO_PERMISSION")),
     reports_steps: false,
-    native: &NONE,
+    native: &native::KILO,
     ..opencode::LIKE
 };

@@ -19,10 +19,16 @@ provider = "stub"
 model = "stub-model"
 max_context_size = 100000
 capabilities = ["tool_use"]
+[models.other]
+provider = "stub"
+model = "other-model"
+max_context_size = 100000
+capabilities = ["tool_use"]
 "#;
 
 static ENDPOINT: Endpoint = Endpoint {
     wire: Wire::ChatCompletions,
+    model: Some(("other", "other-model")),
     env: &[],
     files: &[(".kimi-code/config.toml", SETTINGS)],
 };

@@ -16,7 +16,8 @@ pub(super) const PROVIDER: &str = r#"{
         "npm": "@ai-sdk/openai-compatible",
         "name": "Stub",
         "options": {"baseURL": "{url}/v1", "apiKey": "{key}"},
-        "models": {"stub-model": {"name": "Stub", "tool_call": true, "limit": {"context": 100000, "output": 8000}}}
+        "models": {"stub-model": {"name": "Stub", "tool_call": true, "limit": {"context": 100000, "output": 8000}},
+            "other-model": {"name": "Other", "tool_call": true, "limit": {"context": 100000, "output": 8000}}}
     }}
 }"#;
 
@@ -25,6 +26,7 @@ const INSTALLED: &str = r#"{"packages": {"": {"dependencies": {"@opencode-ai/plu
 /// By default, the agent installs a library into a folder of its own that lacks it, and loads a list of models.
 static ENDPOINT: Endpoint = Endpoint {
     wire: Wire::ChatCompletions,
+    model: Some(("stub/other-model", "other-model")),
     env: &[("OPENCODE_MODELS_PATH", "{home}/.config/opencode/models.json"), ("OPENCODE_DISABLE_MODELS_FETCH", "1"), ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1")],
     files: &[(".config/opencode/opencode.json", PROVIDER), (".config/opencode/models.json", "{}"), (".config/opencode/node_modules/placeholder", ""), (".config/opencode/package-lock.json", INSTALLED)],
 };

@@ -15,6 +15,7 @@ const SETTINGS: &str = r#"{
 
 static ENDPOINT: Endpoint = Endpoint {
     wire: Wire::ChatCompletions,
+    model: None,
     env: &[("LLM_MODEL", "openai/stub-model"), ("LLM_API_KEY", "{key}"), ("LLM_BASE_URL", "{url}/v1")],
     files: &[(".openhands/agent_settings.json", SETTINGS)],
 };

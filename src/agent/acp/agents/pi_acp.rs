@@ -3,21 +3,8 @@
 use crate::agent::acp::native;
 use crate::agent::acp::profile::{HiddenFailure, Profile, ServerWay, UNKNOWN};
 use crate::agent::built_in::{BuiltIn, Promise, Tested};
-use crate::agent::endpoint::{Endpoint, Wire};
+use crate::agent::pi;
 use crate::protocol::words::Category;
-
-const MODELS: &str = r#"{"providers": {"stub": {
-    "baseUrl": "{url}/v1", "api": "openai-completions", "apiKey": "{key}",
-    "models": [{"id": "stub-model", "name": "Stub", "contextWindow": 100000, "maxTokens": 8000}]
-}}}"#;
-
-const SETTINGS: &str = r#"{"defaultProvider": "stub", "defaultModel": "stub-model", "quietStartup": true}"#;
-
-static ENDPOINT: Endpoint = Endpoint {
-    wire: Wire::ChatCompletions,
-    env: &[("PI_OFFLINE", "1"), ("PI_SKIP_VERSION_CHECK", "1")],
-    files: &[(".pi/agent/models.json", MODELS), (".pi/agent/settings.json", SETTINGS)],
-};
 
 pub(super) static ENTRY: BuiltIn = BuiltIn {
     args: &[],
@@ -25,7 +12,7 @@ pub(super) static ENTRY: BuiltIn = BuiltIn {
     version: None,
     package: Some("pi-acp@0.0.34"),
     tested: Some(Tested { version: "0.0.34", lacks: &[Promise::Permissions, Promise::ReadOnly, Promise::Questions, Promise::McpServers, Promise::Failures] }),
-    endpoint: Some(&ENDPOINT),
+    endpoint: Some(&pi::ENDPOINT),
     ..BuiltIn::program("pi-acp", "pi over ACP", "npm install -g pi-acp @earendil-works/pi-coding-agent")
 };
 

@@ -9,7 +9,8 @@ const SETTINGS: &str = r#"{
     "security": {"auth": {"selectedType": "openai"}},
     "model": {"name": "stub-model"},
     "modelProviders": {"openai": [{"id": "stub-model", "name": "stub-model", "baseUrl": "{url}/v1",
-        "envKey": "OPENAI_API_KEY", "generationConfig": {"maxRetries": 1}}]},
+        "envKey": "OPENAI_API_KEY", "generationConfig": {"maxRetries": 1}}, {"id": "other-model", "name": "other-model",
+        "baseUrl": "{url}/v1", "envKey": "OPENAI_API_KEY", "generationConfig": {"maxRetries": 1}}]},
     "general": {"enableAutoUpdate": false, "disableAutoUpdate": true},
     "privacy": {"usageStatisticsEnabled": false},
     "telemetry": {"enabled": false}
@@ -17,6 +18,7 @@ const SETTINGS: &str = r#"{
 
 static ENDPOINT: Endpoint = Endpoint {
     wire: Wire::ChatCompletions,
+    model: Some(("other-model", "other-model")),
     env: &[("OPENAI_API_KEY", "{key}"), ("OPENAI_BASE_URL", "{url}/v1"), ("OPENAI_MODEL", "stub-model")],
     files: &[(".qwen/settings.json", SETTINGS)],
 };

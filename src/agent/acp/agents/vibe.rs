@@ -21,10 +21,15 @@ backend = "generic"
 name = "stub-model"
 provider = "stub"
 alias = "stub"
+[[models]]
+name = "other-model"
+provider = "stub"
+alias = "other"
 "#;
 
 static ENDPOINT: Endpoint = Endpoint {
     wire: Wire::ChatCompletions,
+    model: Some(("other", "other-model")),
     env: &[("STUB_API_KEY", "{key}"), ("MISTRAL_API_KEY", "{key}")],
     files: &[(".vibe/config.toml", SETTINGS)],
 };
