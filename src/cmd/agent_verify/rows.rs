@@ -121,10 +121,11 @@ pub(super) const ROWS: &[VerifyRow] = &[
 
 impl VerifyRow {
     pub(super) fn judge(&self, seen: &SeenRun) -> RowResult {
-        match (self.judge)(seen) {
-            RowResult::Kept if seen.left > 0 => RowResult::NotKept(format!("{} processes are left", seen.left)),
-            found => found,
+        let found = (self.judge)(seen);
+        if found == RowResult::Kept && seen.left > 0 {
+            return RowResult::NotKept(format!("{} processes are left", seen.left));
         }
+        found
     }
 }
 
