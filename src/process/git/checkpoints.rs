@@ -47,6 +47,9 @@ struct Span {
     begin: String,
     /// The tree at its end. `None`: unknown, so that no change in it counts as its own.
     end: Option<String>,
+    /// The file with the names that the tree at its beginning lacks: of ignored files and folders, which end in a slash, and
+    /// of those that git cannot read.
+    lacks: PathBuf,
 }
 
 /// The reason why no file was put back.
@@ -69,6 +72,30 @@ impl From<Incomplete> for NoRewind {
 
 /// The differing files of two trees, by their names: mode and object in each.
 type Differences = BTreeMap<Vec<u8>, [Option<Blob>; 2]>;
+
+/// The files and folders that were no part of a checkpoint, although they may look new since: a turn may have removed the
+/// rule that ignored a file, or the `.git` of a repository below.
+struct Apart(BTreeSet<Vec<u8>>);
+
+impl Apart {
+    fn new(lacks: &[u8], files: &Differences) -> Apart {
+        let is_repository = |side: &Option<Blob>| side.as_ref().is_some_and(|(mode, _)| mode == REPOSITORY);
+        let repositories = files.iter().filter(|(_, [_, after])| is_repository(after));
+        let below = repositories.map(|(name, _)| [name, &b"/"[..]].concat());
+        Apart(split(lacks).map(<[u8]>::to_vec).chain(below).collect())
+    }
+
+    fn holds(&self, name: &[u8], sides: &[Option<Blob>; 2]) -> bool {
+        let is_repository = sides.iter().flatten().any(|(mode, _)| mode == REPOSITORY);
+        let mut folders = name.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| &name[..=at]);
+        is_repository || sides[1].is_none() && (self.0.contains(name) || folders.any(|folder| self.0.contains(folder)))
+    }
+}
+
+/// The names in a list of git's.
+fn split(names: &[u8]) -> impl Iterator<Item = &[u8]> {
+    names.split(|&byte| byte == 0).filter(|name| !name.is_empty())
+}
 
 /// A file to put back, made ready beside its place.
 struct Change {
@@ -108,14 +135,40 @@ impl Checkpoints {
             .and_then(|()| fs::write(info.join("attributes"), ATTRIBUTES))
             .and_then(|()| fs::write(info.join("exclude"), excluded));
         written.map_err(|_| Incomplete::Failed)?;
+        // git does not ignore what it tracks, although a pattern may match it.
+        let mut query = user.here();
+        query.args(["ls-files", "-z", "--cached", "--ignored", "--exclude-standard"]);
+        let (Some(0), tracked) = user.run(&mut query, false, until)? else { return Err(Incomplete::Failed) };
+        let tracked: Vec<&OsStr> = split(&tracked)
+            .filter(|name| user.absolute(name).symlink_metadata().is_ok())
+            .map(OsStr::from_bytes)
+            .collect();
+        for tracked in tracked.chunks(FILES_AT_ONCE) {
+            let mut command = git.here();
+            command.args(["--literal-pathspecs", "add", "--force", "--ignore-errors", "--"]).args(tracked);
+            let (Some(0 | 1), _) = git.run(&mut command, false, until)? else { return Err(Incomplete::Failed) };
+        }
         Ok(Some(Checkpoints { git, folder, spans: Vec::new(), staged: 0 }))
     }
 
     /// Takes a checkpoint at the beginning of a turn. `except`: files of ours, absolute.
     pub(crate) fn begin(&mut self, id: CheckpointId, except: &[PathBuf], until: &Until) -> Result<(), Incomplete> {
-        let begin = self.take(except, until)?;
-        self.spans.push(Span { id, begin, end: None });
+        let span = self.span(id, except, until)?;
+        self.spans.push(span);
         Ok(())
+    }
+
+    /// The beginning of a span.
+    fn span(&self, id: CheckpointId, except: &[PathBuf], until: &Until) -> Result<Span, Incomplete> {
+        let begin = self.take(except, until)?;
+        let mut status = self.git.here();
+        status.args(["status", "--porcelain", "-z", "--ignored=matching", "--untracked-files=all"]);
+        status.args(["--no-renames", "--ignore-submodules=all"]);
+        let (Some(0), list) = self.git.run(&mut status, false, until)? else { return Err(Incomplete::Failed) };
+        let names = split(&list).filter_map(|name| name.strip_prefix(b"!! ").or_else(|| name.strip_prefix(b"?? ")));
+        let lacks = self.folder.path().join(format!("lacks-{id}"));
+        fs::write(&lacks, names.collect::<Vec<_>>().join(&0)).map_err(|_| Incomplete::Failed)?;
+        Ok(Span { id, begin, end: None, lacks })
     }
 
     /// Notes the state at the end of the turn that began last. Returns its checkpoint, if it has one.
@@ -138,11 +191,14 @@ impl Checkpoints {
         until: &Until,
     ) -> Result<Vec<(PathBuf, Action)>, NoRewind> {
         let first = self.spans.iter().position(|span| span.id == to).ok_or(NoRewind::Unknown)?;
-        let now = self.take(except, until)?;
+        let mut span = self.span(undo, except, until)?;
+        let now = span.begin.clone();
         let [ours, others] = self.changed_since(first, &now, until)?;
         let target = self.spans[first].begin.clone();
         let mut files = self.git.difference(Some(&now), Some(&target), until)?;
-        files.retain(|name, sides| ours.contains(name) && sides.iter().flatten().all(|(mode, _)| mode != REPOSITORY));
+        let lacks = fs::read(&self.spans[first].lacks).map_err(|_| Incomplete::Failed)?;
+        let apart = Apart::new(&lacks, &files);
+        files.retain(|name, sides| ours.contains(name) && !apart.holds(name, sides));
         let changed: Vec<PathBuf> =
             files.keys().filter(|name| others.contains(*name)).map(|name| self.git.absolute(name)).collect();
         if !changed.is_empty() {
@@ -150,8 +206,8 @@ impl Checkpoints {
         }
         let (old, new) = (self.stage(&now, &files, 0, until)?, self.stage(&target, &files, 1, until)?);
         let done = self.put_back(&files, (&old, &new), until)?;
-        let end = self.take(except, until).ok();
-        self.spans.push(Span { id: undo, begin: now, end });
+        span.end = self.take(except, until).ok();
+        self.spans.push(span);
         Ok(done)
     }
 

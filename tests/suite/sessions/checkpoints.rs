@@ -142,6 +142,37 @@ fn a_rewind_follows_no_link_and_replaces_no_ignored_file() {
 }
 
 #[test]
+fn a_rewind_removes_nothing_that_was_ignored_or_in_a_repository_below() {
+    let case = Case::new().git().file("work/.gitignore", "secret\n/out/\n").file("work/secret", "mine\n");
+    let case =
+        case.file("work/out/deep/built", "built\n").file("work/venv/.gitignore", "*\n").file("work/venv/lib", "lib\n");
+    let case = case.file("work/near/secret", "near\n");
+    let root = case.work();
+    let below = "git init -q below; cd below; echo b > f; git add f; git -c user.name=A -c user.email=a@b.c commit -qm f; cd ..";
+    let mut session = begun(case, below);
+    let work =
+        "rm -r .gitignore venv/.gitignore below/.git; echo n > new; echo n > near/new; echo n > src; echo m >> secret";
+    turn(&mut session, work, "p_1");
+    let frame = rewind(&mut session, "p_1");
+    assert_eq!(frame.text("state"), "restored", "{}", frame.raw);
+    let kept = ["secret", "near/secret", "out/deep/built", "venv/lib", "below/f", ".gitignore"];
+    let texts = ["mine\nm\n", "near\n", "built\n", "lib\n", "b\n", "secret\n/out/\n"];
+    assert_eq!(kept.map(|name| read(&root, name)), texts, "{}", frame.raw);
+    assert_eq!(["new", "near/new", "src"].map(|name| read(&root, name)), ["absent"; 3]);
+    end(session);
+}
+
+#[test]
+fn a_tracked_file_is_put_back_although_a_pattern_ignores_it() {
+    let case = Case::new().git().file("work/.gitignore", "old.*\n");
+    let root = case.work();
+    let mut session = begun(case, "echo more >> old.txt; echo i > old.ignored");
+    assert_eq!(rewind(&mut session, "p_0").text("state"), "restored");
+    assert_eq!([read(&root, "old.txt"), read(&root, "old.ignored")], ["old\n", "i\n"]);
+    end(session);
+}
+
+#[test]
 fn a_rewind_that_cannot_be_is_refused() {
     let mut session = begun(Case::new().git(), "echo a > a; mkfifo fifo");
     refused(&rewind(&mut session, "p_7"), "there is no such checkpoint");
