@@ -50,6 +50,7 @@ impl Acp {
     pub(super) fn send_prompt(&mut self, text: &str, images: &[Image], links: Vec<Value>, out: &mut DriverOutput) {
         self.phase = Phase::Prompting;
         self.cancelling = false;
+        self.steps.begin_turn();
         self.answer = FinalAnswer::default();
         self.called = false;
         let block = |image: &Image| json!({"type": "image", "mimeType": image.media_type, "data": image.label()});

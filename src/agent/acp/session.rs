@@ -458,7 +458,7 @@ impl Acp {
     }
 
     /// The end of a turn that we stopped.
-    fn interrupted(&mut self) -> TurnOver {
+    fn interrupted(&self) -> TurnOver {
         self.steps.overflowed().map_or(TurnOver::Interrupted, TurnOver::Failed)
     }
 

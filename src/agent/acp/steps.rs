@@ -50,7 +50,7 @@ pub(super) struct Steps {
     last: Option<String>,
     /// The provider's last error.
     error: Error,
-    /// The errors since the last tool call that say that the prompt is too long.
+    /// The errors since the last tool call of this turn that say that the prompt is too long.
     overflows: u32,
 }
 
@@ -95,21 +95,24 @@ impl Steps {
         !self.budgets.is_empty() && !self.has_library
     }
 
+    pub(super) fn begin_turn(&mut self) {
+        (self.error, self.overflows) = (Error::default(), 0);
+    }
+
     /// Adds the plugin's report to an error of the turn that has only its text.
-    pub(super) fn explain(&mut self, error: &mut Error) {
-        let told = std::mem::take(&mut self.error);
+    pub(super) fn explain(&self, error: &mut Error) {
+        let told = &self.error;
         if !told.message.is_empty() && error.message.contains(&told.message) {
             error.status = error.status.or(told.status);
-            error.reason = told.reason;
-            error.name = told.name;
+            error.reason.clone_from(&told.reason);
+            error.name.clone_from(&told.name);
             error.retry_at = told.retry_at;
         }
     }
 
     /// The failure of a turn that was stopped because its prompt stays too long.
-    pub(super) fn overflowed(&mut self) -> Option<Failure> {
-        let stopped = std::mem::take(&mut self.overflows) >= OVERFLOWS;
-        stopped.then(|| Failure::context_exceeded().saying(self.error.said()))
+    pub(super) fn overflowed(&self) -> Option<Failure> {
+        (self.overflows >= OVERFLOWS).then(|| Failure::context_exceeded().saying(self.error.said()))
     }
 
     /// Checks, before the first prompt, that the budgets will hold. Error: one does not.

@@ -8,6 +8,7 @@ use crate::agent::{AgentEvent, Base, Driver, DriverOutput, Reply, TurnOver};
 use crate::protocol::failure::Code;
 use crate::protocol::question::Kind;
 use crate::protocol::request::{Options, Permissions, Seconds, Settings};
+use crate::protocol::text::Text;
 use crate::protocol::utc::UtcTime;
 use crate::protocol::words::{Category, OnUnsupported, Policy};
 use serde_json::{Value, json};
@@ -204,9 +205,23 @@ fn a_prompt_that_stays_too_long_ends_the_turn() {
     }
     let sent: Vec<_> = (0..3).flat_map(|_| hear(&mut driver, &overflow).0).collect();
     assert!(sent.len() == 1 && sent[0]["method"] == "session/cancel", "{sent:?}");
-    let (_, events) = hear(&mut driver, &json!({"id": 3, "result": {"stopReason": "cancelled"}}));
+    let (_, events) = hear(&mut driver, &json!({"id": 3, "error": {"code": -32603, "message": "Too long."}}));
     let [.., AgentEvent::TurnOver(TurnOver::Failed(failure))] = &events[..] else { panic!("{events:?}") };
     assert_eq!(failure.code, Code::ContextExceeded);
+    assert_eq!(failure.agent_message.as_ref().map(Text::unredacted), Some("Too long."));
+}
+
+#[test]
+fn each_turn_may_shorten_its_conversation() {
+    let mut driver = in_a_turn(&OPENCODE);
+    for turn in 3..6 {
+        for _ in 0..2 {
+            assert!(hear(&mut driver, &report("ContextOverflowError", None, "Too long.")).0.is_empty(), "{turn}");
+        }
+        let (_, events) = hear(&mut driver, &json!({"id": turn, "result": {"stopReason": "end_turn"}}));
+        assert!(matches!(events[..], [.., AgentEvent::TurnOver(TurnOver::Completed { .. })]), "{events:?}");
+        driver.follow_up("Go on", &[], &mut DriverOutput::default());
+    }
 }
 
 #[test]
