@@ -1,6 +1,6 @@
 //! `worktrees`: lists the worktrees that runs left in this repository, shows one, merges one, and removes one.
 
-use super::worktree::{branch_of, name_at, place, repository};
+use super::worktree::{branch_of, name_at, repository};
 use super::{finish, secrets_here};
 use crate::clean::{escaped, one_line, shell_word};
 use crate::cli::action::{ActionRow, Offers, Word, act, actions, bare, one};
@@ -134,11 +134,18 @@ fn text(args: &WorktreesArgs) -> Result<String, Failure> {
             (value, all.iter().map(Tree::line).collect())
         }
         WorktreesAction::Show(name) => {
-            let tree = trees.find(name)?;
+            let path = trees.find(name)?;
+            let tree = trees.tree(name.clone(), path);
             (json!({"worktree": tree.entry()}), trees.shown(&tree))
         }
-        WorktreesAction::Merge(name) => trees.merge(&trees.find(name)?)?,
-        WorktreesAction::Remove(name) => trees.remove(&trees.find(name)?, args.force)?,
+        WorktreesAction::Merge(name) => {
+            let (_taken, tree) = trees.take(name)?;
+            trees.merge(&tree)?
+        }
+        WorktreesAction::Remove(name) => {
+            let (taken, tree) = trees.take(name)?;
+            trees.remove(&tree, &taken, args.force)?
+        }
     };
     let redactor = secrets_here();
     Ok(match args.output {
@@ -172,7 +179,9 @@ impl Trees {
         let main = self.repository.main();
         let unreadable = |_| refused("git cannot list the worktrees: see what git worktree list reports.".into());
         let registered = self.repository.registered(&self.until).map_err(unreadable)?;
-        let known = known_in(&self.folder);
+        // Those of another repository may have the same digits in their names.
+        let is_own = |path: &PathBuf| main_of(path).is_none_or(|owner| owner == main);
+        let known = known_in(&self.folder).into_iter().filter(is_own);
         let all = registered.into_iter().map(|one| one.path).chain(known);
         let mut named: Vec<(String, PathBuf)> =
             all.filter_map(|path| Some((name_at(&self.folder, main, &path)?, path))).collect();
@@ -187,20 +196,26 @@ impl Trees {
 
     fn tree(&self, name: String, path: PathBuf) -> Tree {
         let is_used = self.repository.take(&path).is_none();
+        self.look(name, path, is_used)
+    }
+
+    fn look(&self, name: String, path: PathBuf, is_used: bool) -> Tree {
         let state = self.repository.state_of(&path, &self.until);
         let commit = match &state {
             TreeState::Whole(contents) => contents.head.commit.clone(),
-            TreeState::Missing | TreeState::Incomplete => self.repository.commit_of(&branch_of(&name), &self.until),
+            TreeState::Missing | TreeState::Incomplete | TreeState::Unreadable => {
+                self.repository.commit_of(&branch_of(&name), &self.until)
+            }
         };
         let commits = commit.and_then(|commit| self.repository.unmerged(&commit, &self.until).ok());
         Tree { name, path, state, is_used, commits }
     }
 
-    fn find(&self, name: &str) -> Result<Tree, Failure> {
-        let path = place(&self.folder, self.repository.main(), name);
+    /// The path of the worktree with this name.
+    fn find(&self, name: &str) -> Result<PathBuf, Failure> {
         let all = self.paths()?;
         match all.iter().find(|(known, _)| known == name) {
-            Some(_) => Ok(self.tree(name.to_owned(), path)),
+            Some((_, path)) => Ok(path.clone()),
             None => {
                 let unknown = Unknown { what: "worktree", dashes: "", typed: Typed::Value(name), place: "" };
                 let names = all.iter().map(|(name, _)| name.as_str());
@@ -236,18 +251,26 @@ impl Trees {
         text
     }
 
-    /// Takes a worktree that is whole and that no run uses.
-    fn take(&self, tree: &Tree) -> Result<Taken, Failure> {
-        let used = || refused(format!("A run works in the worktree {}: wait until it ends, or stop it.", tree.name));
-        self.repository.take(&tree.path).ok_or_else(used)
+    /// Takes a worktree that no run uses, and looks at it: a look before would miss what a run has just left.
+    fn take(&self, name: &str) -> Result<(Taken, Tree), Failure> {
+        let path = self.find(name)?;
+        // HEAD here would seem to keep its commits, and git needs the folder.
+        if self.repository.root() == path {
+            return Err(refused(
+                "Name another work tree of the repository with --cwd, or run it there, not from the worktree itself."
+                    .into(),
+            ));
+        }
+        let used = || refused(format!("A run works in the worktree {name}: wait until it ends, or stop it."));
+        let taken = self.repository.take(&path).ok_or_else(used)?;
+        Ok((taken, self.look(name.to_owned(), path, false)))
     }
 
     fn merge(&self, tree: &Tree) -> Result<(Value, String), Failure> {
-        let _taken = self.take(tree)?;
         let (name, path) = (&tree.name, shell_word(&tree.path.to_string_lossy()));
         let contents = match &tree.state {
             TreeState::Whole(contents) => contents,
-            TreeState::Missing | TreeState::Incomplete => {
+            TreeState::Missing | TreeState::Incomplete | TreeState::Unreadable => {
                 let branch = branch_of(name);
                 return Err(refused(format!(
                     "The worktree {name} {}: merge what its branch has with git merge {branch}.",
@@ -255,11 +278,6 @@ impl Trees {
                 )));
             }
         };
-        if self.repository.root() == tree.path {
-            return Err(refused(
-                "Merge from the work tree that gets the commits, not from the worktree itself.".into(),
-            ));
-        }
         if !contents.changed.is_empty() {
             return Err(refused(format!(
                 "The worktree {name} has {} that nobody has committed: git -C {path} add -A && git -C {path} commit",
@@ -305,32 +323,44 @@ impl Trees {
         Ok((json!({"merged": tree.entry(), "into": into}), text))
     }
 
-    fn remove(&self, tree: &Tree, force: bool) -> Result<(Value, String), Failure> {
-        let taken = self.take(tree)?;
+    fn remove(&self, tree: &Tree, taken: &Taken, force: bool) -> Result<(Value, String), Failure> {
         let (name, path) = (&tree.name, shell_word(&tree.path.to_string_lossy()));
         let branch = branch_of(name);
-        if let TreeState::Whole(contents) = &tree.state {
-            self.may_lose(name, &path, contents, force)?;
+        match &tree.state {
+            TreeState::Whole(contents) => self.may_lose(name, &path, contents, force)?,
+            TreeState::Unreadable if !force => {
+                return Err(refused(format!(
+                    "git cannot read the worktree {name}, which may hold work: see git -C {path} status, or remove it with \
+                     --force."
+                )));
+            }
+            TreeState::Missing | TreeState::Incomplete | TreeState::Unreadable => {}
         }
         let known = self.repository.commit_of(&branch, &self.until);
-        if !self.repository.remove_kept(&tree.path, &taken, &self.until) {
+        if !self.repository.remove_kept(&tree.path, taken, &self.until) {
             return Err(refused(format!(
                 "The worktree {name} cannot be removed as a whole: see what is left in {path}"
             )));
         }
-        let left =
-            known.as_ref().map(|commit| (commit, self.repository.only_there(commit, Some(&branch), &self.until)));
-        let is_kept = match left {
-            None => false,
-            Some((commit, Ok(0))) => !self.repository.delete_branch(&branch, commit, &self.until),
-            Some((_, Ok(1..) | Err(_))) => true,
-        };
-        let and = if is_kept {
-            format!("; the branch {branch} stays, because no other one has its commits")
-        } else {
-            String::new()
-        };
-        Ok((json!({"removed": tree.entry(), "branch": is_kept.then_some(branch)}), format!("removed {name}{and}\n")))
+        let kept = known.and_then(|commit| self.keep_branch(&branch, &commit));
+        let and = kept.map(|why| format!("; the branch {branch} stays, because {why}")).unwrap_or_default();
+        Ok((json!({"removed": tree.entry(), "branch": kept.map(|_| branch)}), format!("removed {name}{and}\n")))
+    }
+
+    /// Deletes a branch that nothing needs. Returns the reason why it stays otherwise.
+    fn keep_branch(&self, branch: &str, commit: &str) -> Option<&'static str> {
+        let Ok(trees) = self.repository.registered(&self.until) else { return Some("git cannot list the worktrees") };
+        if trees.iter().any(|tree| tree.head.branch.as_deref() == Some(branch)) {
+            return Some("another work tree has it checked out");
+        }
+        match self.repository.only_there(commit, Some(branch), &self.until) {
+            Ok(0) => {
+                let is_gone = self.repository.delete_branch(branch, commit, &self.until);
+                (!is_gone).then_some("git did not delete it")
+            }
+            Ok(1..) => Some("no other one has its commits"),
+            Err(_) => Some("git cannot tell whether another one has its commits"),
+        }
     }
 
     /// Fails if the removal of a worktree loses a commit, or without `force` a file.
@@ -369,6 +399,7 @@ impl Tree {
             _ if self.is_used => "running",
             TreeState::Missing => "missing",
             TreeState::Incomplete => "incomplete",
+            TreeState::Unreadable => "unreadable",
             TreeState::Whole(contents) if !contents.changed.is_empty() => "changed",
             TreeState::Whole(_) if self.commits != Some(0) => "unmerged",
             TreeState::Whole(_) => "merged",
@@ -382,7 +413,8 @@ impl Tree {
         match &self.state {
             _ if self.is_used => format!("running: {work}"),
             TreeState::Missing => "is missing: somebody removed its folder".to_owned(),
-            TreeState::Incomplete => "is incomplete: it was never finished, or git cannot read it".to_owned(),
+            TreeState::Incomplete => "is incomplete: it was never finished".to_owned(),
+            TreeState::Unreadable => "is unreadable: git cannot read it".to_owned(),
             TreeState::Whole(_) => work,
         }
     }
@@ -390,14 +422,14 @@ impl Tree {
     fn changed(&self) -> Option<usize> {
         match &self.state {
             TreeState::Whole(contents) => Some(contents.changed.len()),
-            TreeState::Missing | TreeState::Incomplete => None,
+            TreeState::Missing | TreeState::Incomplete | TreeState::Unreadable => None,
         }
     }
 
     fn entry(&self) -> Value {
         let head = match &self.state {
             TreeState::Whole(contents) => contents.head.clone(),
-            TreeState::Missing | TreeState::Incomplete => Default::default(),
+            TreeState::Missing | TreeState::Incomplete | TreeState::Unreadable => Default::default(),
         };
         json!({
             "name": self.name,

@@ -21,8 +21,10 @@ pub(crate) struct Registered {
 pub(crate) enum TreeState {
     /// Somebody removed its folder.
     Missing,
-    /// It was never completed, or git cannot read it.
+    /// It was never completed.
     Incomplete,
+    /// git cannot read it.
+    Unreadable,
     Whole(TreeContents),
 }
 
@@ -76,7 +78,7 @@ impl Repository {
         if is_incomplete(path) {
             return TreeState::Incomplete;
         }
-        self.contents(path, until).map_or(TreeState::Incomplete, TreeState::Whole)
+        self.contents(path, until).map_or(TreeState::Unreadable, TreeState::Whole)
     }
 
     fn contents(&self, path: &Path, until: &Until) -> Result<TreeContents, Incomplete> {

@@ -257,7 +257,7 @@ fn work_of_any_kind_keeps_the_worktree() {
         ("git switch -q --detach", "detached at"),
         ("rm old.txt", "0 commits to merge, 1 file to commit"),
         // The look cannot trust this one.
-        ("rm .git", "is incomplete"),
+        ("rm .git", "is unreadable"),
     ] {
         let case = repository(work);
         fs::write(case.work().join(".gitignore"), "*.log\n").unwrap();

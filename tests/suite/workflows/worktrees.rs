@@ -111,6 +111,58 @@ fn a_worktree_that_was_killed_in_the_making_or_lost_its_folder_can_be_removed() 
     assert_eq!(state(&case), (1, "spektacular/fix\n".into()));
 }
 
+/// From inside, HEAD seems to keep the commits of the worktree, and another work tree may need its branch.
+#[test]
+fn a_removal_spares_what_only_head_keeps() {
+    let case = repository(&format!("git checkout -q --detach; echo new >new.txt; {COMMIT}"));
+    assert_eq!(case.run(&["adhoc", "--worktree=fix", "Work"]).code, Some(0));
+    let tree = worktree(&case, "fix");
+    refused(&case, &["rm", "fix"], "HEAD of the worktree fix is detached");
+    refused(&case, &["rm", "fix", "--cwd", tree.to_str().unwrap()], "not from the worktree itself");
+    assert!(tree.join("new.txt").exists());
+
+    let case = repository(&format!("echo new >new.txt; {COMMIT}"));
+    assert_eq!(case.run(&["adhoc", "--worktree=fix", "Work"]).code, Some(0));
+    fs::remove_dir_all(worktree(&case, "fix")).unwrap();
+    git(&case, &["worktree", "prune"]);
+    git(&case, &["checkout", "-q", "spektacular/fix"]);
+    let did = case.run(&["worktrees", "rm", "fix"]);
+    assert_eq!(
+        did.out,
+        "removed fix; the branch spektacular/fix stays, because another work tree has it checked out\n"
+    );
+    assert!(git(&case, &["log", "--format=%s"]).contains("new"));
+}
+
+#[test]
+fn a_worktree_that_git_cannot_read_is_removed_only_by_force() {
+    let case = repository("echo new >new.txt");
+    assert_eq!(case.run(&["adhoc", "--worktree=fix", "Work"]).code, Some(0));
+    let tree = worktree(&case, "fix");
+    let data = git(&case, &["-C", tree.to_str().unwrap(), "rev-parse", "--absolute-git-dir"]);
+    fs::write(std::path::Path::new(data.trim()).join("index"), "broken").unwrap();
+    assert_eq!(listed(&case)[0]["state"], "unreadable");
+    refused(&case, &["rm", "fix"], "git cannot read the worktree fix");
+    assert!(tree.join("new.txt").exists());
+    assert_eq!(case.run(&["worktrees", "rm", "fix", "--force"]).code, Some(0));
+    assert!(!tree.exists());
+}
+
+/// A run that ends while git looks may leave files that git has not seen.
+#[test]
+fn no_run_can_begin_or_end_while_a_removal_looks() {
+    let case = repository("echo new >new.txt");
+    assert_eq!(case.run(&["adhoc", "--worktree=fix", "Work"]).code, Some(0));
+    let (lock, log) = (worktree(&case, "fix").with_added_extension("state"), case.path("looks"));
+    let probe = format!("flock -n -s {} echo free >>{at} || echo held >>{at}", lock.display(), at = log.display());
+    // git's folder of the worktree is in another one with this name.
+    let calls = format!("case \"$*\" in *worktrees*' status '*) {probe};; esac");
+    let look = format!("PATH=/usr/local/bin:/usr/bin:/bin\n{calls}\nexec git \"$@\"");
+    let case = case.script("bin/git", &look);
+    refused(&case, &["rm", "fix"], "1 file that nobody has committed");
+    assert_eq!(read(&log), "held\n");
+}
+
 /// A project whose user takes these files along.
 fn taking(globs: &str, work: &str) -> Case {
     let case = repository(work)
