@@ -92,7 +92,8 @@ impl Snapshots {
         };
         for entry in entries(&self.store) {
             let path = entry.path();
-            if !path.is_dir() {
+            // Not behind a link.
+            if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 if is_unused(&entry) {
                     let _ = fs::remove_file(path);
                 }

@@ -126,10 +126,16 @@ fn the_snapshots_of_the_work_tree_stay_small() {
     std::fs::create_dir_all(old.parent().unwrap()).unwrap();
     std::fs::write(&old, "gone").unwrap();
     let long_ago = SystemTime::now() - Duration::from_secs(7200);
-    std::fs::File::options().write(true).open(&old).unwrap().set_modified(long_ago).unwrap();
+    let outside = case.path("outside/a");
+    std::fs::create_dir(outside.parent().unwrap()).unwrap();
+    std::fs::write(&outside, "kept").unwrap();
+    for file in [&old, &outside] {
+        std::fs::File::options().write(true).open(file).unwrap().set_modified(long_ago).unwrap();
+    }
+    std::os::unix::fs::symlink(outside.parent().unwrap(), old.parent().unwrap().with_file_name("cd")).unwrap();
     let outcome = run(case, allowed(json!({})));
     outcome.completed();
-    assert!(!old.exists(), "{}", store(&outcome));
+    assert!(!old.exists() && outside.exists(), "{}", store(&outcome));
     let size = |path: &str| std::fs::metadata(path).unwrap().len();
     assert!(store(&outcome).lines().map(size).sum::<u64>() < 100_000, "{}", store(&outcome));
     let blob = git(&outcome, &["hash-object", "a"]);
