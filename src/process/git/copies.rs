@@ -102,11 +102,18 @@ fn copy(from: &Path, to: &Path, path: &Path, room: &mut u64, until: &Until) -> i
     if !metadata.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    let target = walk(to, OpenFolder::enter)?.create_new(name, 0o600)?;
-    if ioctl_ficlone(&target, &source).is_err() {
-        copy_bytes(source, &target, room, until)?;
+    let folder = walk(to, OpenFolder::enter)?;
+    let target = folder.create_new(name, 0o600)?;
+    let copied = match ioctl_ficlone(&target, &source) {
+        Ok(()) => Ok(()),
+        Err(_) => copy_bytes(source, &target, room, until),
+    };
+    let copied = copied.and_then(|()| Ok(fchmod(&target, Mode::from_raw_mode(metadata.mode() & 0o777))?));
+    if copied.is_err() {
+        // A part of a file must not pass for the file.
+        let _ = folder.remove(name);
     }
-    Ok(fchmod(&target, Mode::from_raw_mode(metadata.mode() & 0o777))?)
+    copied
 }
 
 fn copy_bytes(mut source: File, mut target: &File, room: &mut u64, until: &Until) -> io::Result<()> {
@@ -121,5 +128,30 @@ fn copy_bytes(mut source: File, mut target: &File, room: &mut u64, until: &Until
         }
         *room = room.checked_sub(read as u64).ok_or(io::ErrorKind::QuotaExceeded)?;
         target.write_all(&piece[..read])?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::copy;
+    use crate::process::query::Until;
+    use crate::process::scratch::Scratch;
+    use std::fs;
+    use std::io::ErrorKind;
+    use std::path::Path;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn a_part_of_a_file_does_not_stay() {
+        let folder = Scratch::of("a-part-of-a-file").unwrap();
+        let [from, to] = ["from", "to"].map(|name| folder.path().join(name));
+        fs::create_dir(&from).unwrap();
+        fs::create_dir(&to).unwrap();
+        fs::write(from.join("a"), "text").unwrap();
+        let until = Until::deadline(Instant::now() + Duration::from_secs(60));
+        match copy(&from, &to, Path::new("a"), &mut 3, &until) {
+            Ok(()) => assert_eq!(fs::read(to.join("a")).unwrap(), b"text", "its blocks are shared"),
+            Err(error) => assert_eq!((error.kind(), to.join("a").exists()), (ErrorKind::QuotaExceeded, false)),
+        }
     }
 }
