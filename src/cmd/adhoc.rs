@@ -213,9 +213,10 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>, peer: &mut dyn
         }));
     }
     let ended = runner.run(reading(engine, source), job, peer, end.as_mut());
-    let last = close(end, last, &ended);
+    let code = if signal_exit && ended.is_cancelled() { shell_code(&ended) } else { ended.code };
+    let last = close(end, last, (&ended, code));
     let _ = stored.keep(last, &ended, first_lines.try_recv().ok());
-    if signal_exit && ended.is_cancelled() { shell_code(&ended) } else { ended.code }
+    code
 }
 
 /// Carries out `--dry-run`: shows the process that the run would start. A run that would be
@@ -298,7 +299,8 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
         Begin::Awaited(in_worktree(request, move || make().inspect(|prepared| tell_first_line(prepared, &tell))));
     let last = runner.last(&job).filter(|_| stored.wanted(true));
     let ended = runner.run(reading(engine, source), job, &mut peer, end.as_mut());
-    let last = close(end, last, &ended);
+    let code = shell_code(&ended);
+    let last = close(end, last, (&ended, code));
     let first_line = peer.take_first_line().or_else(|| first_lines.try_recv().ok());
     if let Err(why) = stored.keep(last, &ended, first_line) {
         diagnose(&format!("spektacular: warning: {why}"));
@@ -306,7 +308,7 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     // A run that never worked had no questions to match.
     let worked = ![EXIT_UNDELIVERED, Code::AuthRequired.exit_code()].contains(&ended.code);
     super::warn(ended.unused_answers.iter().filter(|_| worked));
-    shell_code(&ended)
+    code
 }
 
 /// The exit code that shells expect: 128 and the number of the signal that cancelled the run.
@@ -323,8 +325,10 @@ fn fresh_worktree(wanted: Option<Wanted>, job: &Job) -> (Option<WorktreeRequest>
     (Some(request), Some(end))
 }
 
-/// Closes the run's worktree. Returns the file for the run's session.
-fn close(end: Option<WorktreeEnd>, last: Option<SessionFile>, ended: &Report) -> Option<SessionFile> {
+/// Closes the run's worktree, whose process ends with this code even if that takes too long. Returns the file for the
+/// run's session.
+fn close(end: Option<WorktreeEnd>, last: Option<SessionFile>, (ended, code): (&Report, u8)) -> Option<SessionFile> {
+    ended.last_resort.iter().for_each(|end| end.promise(code));
     match end {
         Some(end) => end.close(last, ended.asked_at),
         None => last,

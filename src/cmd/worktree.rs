@@ -5,6 +5,7 @@ use crate::clean::{one_line, shell_word};
 use crate::cli::{Adhoc, WorktreeName};
 use crate::config::Config;
 use crate::engine::{Awaited, Prepared};
+use crate::io::failpoint::point;
 use crate::io::output::{diagnose, explain};
 use crate::process::git::copies::{BYTES_MAX, NotTaken};
 use crate::process::git::worktree::{AddFailure, NoRepository, Repository, Work, Worktree, is_incomplete};
@@ -288,14 +289,13 @@ fn make(name: String, cwd: &Path, wanted: &Wanted, until: &Until) -> Result<Made
         usage(format!("git cannot make the worktree {name}: {}", one_line(&message)))
     })?;
     let mut worktree = worktree;
-    if let Err(failure) = fill(&worktree, &name, wanted, until) {
+    let filled = fill(&worktree, &name, wanted, until);
+    let ready = filled.and_then(|()| if wanted.set_up.is_none() { complete(&mut worktree) } else { Ok(()) });
+    if let Err(failure) = ready {
         if !worktree.discard(&Until::deadline(Instant::now() + ABANDONED_LIMIT)) {
             diagnose(&incomplete(&name));
         }
         return Err(failure);
-    }
-    if wanted.set_up.is_none() {
-        worktree.complete();
     }
     // An empty path would add a slash.
     let below: PathBuf = path.join(inside).components().collect();
@@ -317,6 +317,11 @@ fn listed(paths: &[PathBuf]) -> String {
 fn inside(folder: &Path, root: &Path) -> PathBuf {
     let folder = folder.canonicalize().unwrap_or_default();
     folder.strip_prefix(root).map(Path::to_owned).unwrap_or_default()
+}
+
+fn complete(worktree: &mut Worktree) -> Result<(), Failure> {
+    let unwritable = |_| usage("--worktree: cannot write to the folder for worktrees.".to_owned());
+    worktree.complete().map_err(unwritable)
 }
 
 /// Fills a new worktree with what a checkout lacks.
@@ -366,8 +371,7 @@ impl WorktreeEnd {
         let (Some(set_up), Some(made)) = (&self.asked.set_up, &mut self.begun) else { return Ok(()) };
         let folder = made.worktree.path().join(inside(&self.asked.folder, made.worktree.repository().root()));
         set_up.run(outer, &folder)?;
-        made.worktree.complete();
-        Ok(())
+        Ok(complete(&mut made.worktree)?)
     }
 
     /// Removes the worktree if it holds no work; otherwise prints how to go on with it. `last`: the file for the run's
@@ -375,6 +379,7 @@ impl WorktreeEnd {
     /// session has no directory to continue in.
     pub(super) fn close(self, last: Option<SessionFile>, asked_at: Option<Instant>) -> Option<SessionFile> {
         drop(self.wanted);
+        point("worktree close");
         let now = Instant::now();
         let left = asked_at.map(|at| (at + ASKED_LIMIT).saturating_duration_since(now).max(ASKED_LEAST));
         let within = |limit: Duration| left.map_or(limit, |left| left.min(limit));
@@ -447,7 +452,7 @@ fn tag(main: &Path) -> String {
 }
 
 /// The path of a worktree.
-pub(super) fn place(folder: &Path, main: &Path, name: &str) -> PathBuf {
+fn place(folder: &Path, main: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}{}", tag(main)))
 }
 

@@ -4,6 +4,7 @@ use super::answers::Script;
 use super::debug_log::DebugLog;
 use crate::agent::registry::Agent;
 use crate::config::Layers;
+use crate::io::backstop::LastResort;
 use crate::io::spawn_thread;
 use crate::protocol::failure::Failure;
 use crate::protocol::ids::SessionId;
@@ -136,6 +137,8 @@ pub struct Report {
     pub signal: Option<i32>,
     /// The time of the request to end the run, or of its deadline. `None`: the run ended by itself.
     pub asked_at: Option<Instant>,
+    /// The end of a process that takes too long after the run. `None`: no signals are registered.
+    pub(crate) last_resort: Option<LastResort>,
     /// A sentence about the answers given in advance whose keys matched no question. `None`: every key matched.
     pub unused_answers: Option<String>,
     /// The redactor, which knows every secret, including secret answers.

@@ -160,7 +160,8 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     pub fn finish(mut self) -> Report {
         self.note_request();
         let is_screen = self.conductor.is_screen();
-        let (host, report, is_recorded) = self.conductor.end(self.delivered, self.asked_at);
+        let (host, mut report, is_recorded) = self.conductor.end(self.delivered, self.asked_at);
+        report.last_resort = self.engine.signals.as_ref().map(|signals| signals.last_resort.clone());
         // After a signal, nothing but the end of the process follows.
         self.backstop.filter(|_| report.signal.is_some()).into_iter().for_each(Backstop::keep);
         host.dismiss();

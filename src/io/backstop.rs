@@ -10,7 +10,7 @@ use signal_hook::iterator::Signals;
 use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -94,18 +94,31 @@ pub(super) fn await_signals(
 
 /// The end of a process that does not end by itself.
 #[derive(Clone, Debug)]
-pub(crate) struct LastResort(Option<Arc<SavedModes>>);
+pub(crate) struct LastResort {
+    modes: Option<Arc<SavedModes>>,
+    code: Arc<AtomicU8>,
+}
 
 impl LastResort {
     /// Call it before a terminal gets other modes. `at_terminal`: whether a standard stream is one.
     pub(super) fn prepare(at_terminal: bool) -> LastResort {
-        LastResort(at_terminal.then(SavedModes::save).flatten().map(Arc::new))
+        let modes = at_terminal.then(SavedModes::save).flatten().map(Arc::new);
+        LastResort { modes, code: Arc::new(EXIT_UNDELIVERED.into()) }
+    }
+
+    /// Keeps the exit code of a run whose last frame is delivered: what follows may take too long.
+    pub(crate) fn promise(&self, code: u8) {
+        self.code.store(code, Ordering::Relaxed);
     }
 
     /// The guard ends the agent's process tree.
     fn come(&self) -> ! {
-        self.0.iter().for_each(|modes| modes.restore());
-        write_now(b"spektacular: undelivered: the run did not end in time and was stopped\n");
-        signal_hook::low_level::exit(EXIT_UNDELIVERED.into())
+        self.modes.iter().for_each(|modes| modes.restore());
+        let code = self.code.load(Ordering::Relaxed);
+        write_now(match code {
+            EXIT_UNDELIVERED => b"spektacular: undelivered: the run did not end in time and was stopped\n",
+            _ => b"spektacular: warning: the work after the run did not end in time and was stopped\n",
+        });
+        signal_hook::low_level::exit(code.into())
     }
 }

@@ -207,7 +207,7 @@ impl Author {
     fn work_tree(&self, outer: &mut WorkflowRun<'_>) -> Result<Option<Arc<Baseline>>, Stop> {
         let folder = self.project.folder().to_owned();
         let look = move |until: &Until| Baseline::now(&folder, until).ok().flatten();
-        Ok(outer.wait_for_task(None, BackgroundTask::start("author", GIT_LIMIT, look))?.flatten())
+        Ok(outer.wait_for_task(None, BackgroundTask::start("git-baseline", GIT_LIMIT, look))?.flatten())
     }
 
     /// Whether a file outside `.spektacular` changed since.
@@ -217,7 +217,7 @@ impl Author {
             let files = before.compare(until).unwrap_or_default();
             files.iter().any(|(path, _)| !path.starts_with(&own)) || before.has_ignored_changes(&own, until) == Ok(true)
         };
-        Ok(outer.wait_for_task(None, BackgroundTask::start("author", GIT_LIMIT, look))? == Some(true))
+        Ok(outer.wait_for_task(None, BackgroundTask::start("git-compare", GIT_LIMIT, look))? == Some(true))
     }
 
     /// Restores the finished file, and checks the draft.

@@ -131,6 +131,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
             terminal: self.frame_out.terminal.filter(|_| code.is_some()),
             signal: self.signal,
             asked_at,
+            last_resort: None,
             unused_answers: self.answers.unused(),
             redactor: self.run.redactor().clone(),
             took_over: self.took_over.map(|next| next.agent.name),

@@ -11,6 +11,7 @@ use crate::protocol::workflow::HOME;
 use crate::system::file_tick;
 use std::ffi::OsStr;
 use std::fs;
+use std::io;
 use std::ops::Not;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -163,8 +164,8 @@ impl Repository {
             let is_left = fs::remove_dir(path).is_err();
             return Err(AddFailure { is_left, ..failed("its folder cannot be written") });
         }
-        let (held, ready) = (hold(path), SystemTime::UNIX_EPOCH);
-        let worktree = Worktree { repository: self, path: path.to_owned(), branch, ready, held };
+        let held = hold(path);
+        let worktree = Worktree { repository: self, path: path.to_owned(), branch, ready: None, held };
         let git = &worktree.repository.git;
         let mut begin = git.here();
         // The empty value: the branch must not exist.
@@ -203,8 +204,8 @@ pub(crate) struct Worktree {
     pub(super) repository: Repository,
     pub(super) path: PathBuf,
     branch: String,
-    /// The time from which a change of an ignored file is work.
-    ready: SystemTime,
+    /// The time from which a change of an ignored file is work. `None`: it is not complete.
+    ready: Option<SystemTime>,
     /// See [`hold`].
     held: Option<FileLock>,
 }
@@ -252,15 +253,17 @@ impl Worktree {
         git.run(git.unfiltered(until)?.args(["reset", "--hard", "--quiet"]), true, until)
     }
 
-    /// Declares the worktree complete: from now on, a change of an ignored file is work.
-    pub(crate) fn complete(&mut self) {
-        self.ready = file_tick();
-        let _ = fs::write(state_file(&self.path), "");
+    /// Declares the worktree complete: from now on, a change of an ignored file is work. Error: its state file cannot be
+    /// written, and a removal would not spare what is in the worktree.
+    pub(crate) fn complete(&mut self) -> io::Result<()> {
+        fs::write(state_file(&self.path), "")?;
+        self.ready = Some(file_tick());
+        Ok(())
     }
 
     /// Whether the worktree was completed.
     pub(crate) fn is_complete(&self) -> bool {
-        !is_incomplete(&self.path)
+        self.ready.is_some()
     }
 
     /// Looks for work. Ignored files count, because nobody else has them.
@@ -272,7 +275,9 @@ impl Worktree {
         Ok(Work {
             has_commits: head != base,
             head,
-            has_files: !files.is_empty() || !nested.is_empty() || git.has_ignored_since(self.ready, &own, until)?,
+            has_files: !files.is_empty()
+                || !nested.is_empty()
+                || git.has_ignored_since(self.ready.unwrap_or(SystemTime::UNIX_EPOCH), &own, until)?,
             has_submodules: git.has_commits_in_submodules(until)?,
         })
     }

@@ -8,6 +8,8 @@ use crate::support::machine::not_checked;
 use crate::support::{Case, Outcome, Session, in_time, io, read, start_line};
 use crate::tidy::code::{code, rust_files};
 use crate::workflows::implement::{allowed, phase, plan, project};
+use crate::workflows::worktree::repository;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -91,6 +93,9 @@ const CHECKER: &[&str] = &["client"];
 const PLAYER: &[&str] = &["frames"];
 /// The points of `agents verify`.
 const VERIFIER: &[&str] = &["model", "model-door", "model-talk"];
+
+/// The points after the last frame of a run.
+const AFTER: &[&str] = &["worktree close"];
 
 /// The time for the start of a run and for its end, which takes at most 4 s from the first request.
 const STARTED_AND_STOPPED: Duration = Duration::from_secs(6);
@@ -300,6 +305,23 @@ fn a_loop_that_stops_for_ever_does_not_keep_a_run_beyond_its_deadline() {
 }
 
 #[test]
+fn work_after_the_run_costs_neither_its_end_nor_its_exit_code() {
+    if !has_points("work_after_the_run_costs_neither_its_end_nor_its_exit_code") {
+        return;
+    }
+    for point in AFTER {
+        let case = repository("exec sleep 1000").env(STALL_AT, point);
+        let mut session = case.args(&["--worktree=fix", "--prompt", "go"]).spawn();
+        session.until("run.started");
+        session.signal(Signal::TERM);
+        let outcome = session.finish_unchecked();
+        outcome.cancelled();
+        assert_eq!(outcome.exit_code, Some(0), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("the work after the run did not end in time"), "{}", outcome.stderr);
+    }
+}
+
+#[test]
 fn a_panic_of_another_command_is_reported() {
     if !has_points("a_panic_of_another_command_is_reported") {
         return;
@@ -397,6 +419,7 @@ fn every_thread_and_every_point_has_a_row() {
             named.extend(names.map(str::to_owned));
         }
     }
-    let rows = POINTS.iter().map(|(point, _)| *point).chain([WRITER, CHECKER, PLAYER, VERIFIER].concat()).chain(PANICS);
+    let rows =
+        POINTS.iter().map(|(point, _)| *point).chain([WRITER, CHECKER, PLAYER, VERIFIER, AFTER].concat()).chain(PANICS);
     assert_eq!(named, rows.map(str::to_owned).collect());
 }

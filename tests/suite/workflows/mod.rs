@@ -24,5 +24,5 @@ mod served;
 mod set_up;
 pub(crate) mod spec;
 mod status;
-mod worktree;
+pub(crate) mod worktree;
 mod worktrees;
