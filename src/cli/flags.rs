@@ -91,7 +91,7 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
         Ok(())
     })
     .more(WORKTREE_HELP),
-    own_switch("allow-setup", "consent in advance to the commands that set up the worktree", |to: &mut Adhoc| {
+    own_switch("allow-setup", "consent in advance to the commands of worktree.setup", |to: &mut Adhoc| {
         to.allow_setup = true
     }),
     field("add_dirs", "DIR", "another directory that the agent may use"),
