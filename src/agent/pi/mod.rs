@@ -34,7 +34,7 @@ use crate::protocol::image::Image;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
 use crate::protocol::question::one;
 use crate::protocol::request::Settings;
-use crate::protocol::words::{Action, McpTransport, QuestionKind, StopReason, TurnOrigin};
+use crate::protocol::words::{Action, McpTransport, QuestionKind, StopReason, TurnOrigin, Warning};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -151,7 +151,14 @@ impl Pi {
         if is_started {
             self.held = None;
             out.send.extend(self.cancelling.then(|| command("abort")));
-        } else if !self.works && self.unheard == 0 {
+            return;
+        }
+        let goes_on = self.works || self.unheard > 0;
+        if failure.is_some() && (goes_on || self.held.is_some()) {
+            out.events
+                .push(AgentEvent::Warning(Warning::PromptRefused, "A prompt was ignored: pi did not take it".into()));
+        }
+        if !goes_on {
             let over = match (self.held.take(), failure) {
                 (Some(over), _) => over,
                 (None, Some(said)) => TurnOver::Failed(failed(&said)),
@@ -247,7 +254,10 @@ impl Pi {
                 return Some(());
             }
             "input" if request.is("title", &self.name) => {
-                let gate = GateRequest::read(request)?;
+                let Some(gate) = GateRequest::read(request) else {
+                    out.send.push(cancelled(&id));
+                    return None;
+                };
                 if let Some((_, action)) = self.changes.get_mut(&gate.call).filter(|_| gate.creates) {
                     *action = Action::Created;
                 }
@@ -261,7 +271,11 @@ impl Pi {
             }
             method => {
                 let Some((pending, ask)) = question(method, request) else {
-                    server_states(&text("message"), out);
+                    match method {
+                        // Without an option to choose.
+                        "select" => out.send.push(cancelled(&id)),
+                        _ => server_states(&text("message"), out),
+                    }
                     return Some(());
                 };
                 (pending, ask, None)

@@ -8,7 +8,7 @@ use crate::protocol::outbound::AgentExit;
 use crate::protocol::question::{Answer, Kind};
 use crate::protocol::request::{McpAccess, McpServer, Options, Permissions, Settings};
 use crate::protocol::text::Text;
-use crate::protocol::words::{Category, OnUnsupported, ToolState};
+use crate::protocol::words::{Category, OnUnsupported, ToolState, Warning};
 use serde_json::{Value, json};
 
 fn told(pi: &mut Pi, line: &Value) -> DriverOutput {
@@ -199,6 +199,33 @@ fn a_prompt_that_pi_may_have_missed_holds_the_end_back() {
             told(&mut pi, &json!({"type": "agent_start"}));
             assert!(matches!(ended(&told(&mut pi, &settled())), Some(TurnOver::Completed { .. })));
         }
+    }
+}
+
+#[test]
+fn a_prompt_that_pi_refuses_during_a_turn_is_not_lost_silently() {
+    let refused = json!({"type": "response", "command": "prompt", "success": false, "error": "Busy."});
+    for settles_first in [false, true] {
+        let mut pi = running();
+        assert!(pi.steer("And B.", &[], &mut DriverOutput::default()));
+        if settles_first {
+            told(&mut pi, &settled());
+        }
+        let out = told(&mut pi, &refused);
+        assert!(matches!(out.events[0], AgentEvent::Warning(Warning::PromptRefused, _)), "{out:?}");
+        assert_eq!(matches!(ended(&out), Some(TurnOver::Completed { .. })), settles_first);
+    }
+}
+
+#[test]
+fn a_dialog_that_nobody_can_answer_is_cancelled() {
+    let select =
+        json!({"type": "extension_ui_request", "id": "r", "method": "select", "title": "Which?", "options": []});
+    let mut broken = gate("bash", &json!({}));
+    broken["placeholder"] = json!("{");
+    for request in [select, broken] {
+        let out = told(&mut running(), &request);
+        assert!(out.send.len() == 1 && out.send[0].contains("cancelled"), "{request}: {out:?}");
     }
 }
 
