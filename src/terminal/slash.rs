@@ -150,14 +150,17 @@ impl ChatFacts {
 
     fn rewind(&self, rest: &str, is_opening: bool) -> Entered {
         let line = |(id, text): &(CheckpointId, String)| format!("  {id}: {text}\n");
+        let before_prompt = |id: &CheckpointId| matches!(id, CheckpointId::Prompt(_));
         match (rest, self.checkpoints.last()) {
             (_, None) if is_opening => Entered::Shown("The conversation has not begun.".into()),
             ("list", None) => {
                 Entered::Shown("The chat has no checkpoint yet, or it was begun without --checkpoints.".into())
             }
             ("list", Some(_)) => Entered::Shown(self.checkpoints.iter().map(line).collect()),
-            ("", None) => Entered::Rewind(CheckpointId::Prompt(0)),
-            ("", Some((last, _))) => Entered::Rewind(*last),
+            ("", _) => {
+                let last = self.checkpoints.iter().rev().map(|(id, _)| *id).find(before_prompt);
+                Entered::Rewind(last.unwrap_or(CheckpointId::Prompt(0)))
+            }
             (id, _) => match CheckpointId::read(id) {
                 Some(id) => Entered::Rewind(id),
                 None => Entered::Shown("Name a checkpoint such as p_1: /rewind list lists them.".into()),
@@ -320,6 +323,8 @@ mod tests {
         assert!(matches!(known.read("/rewind 1", None), Entered::Shown(lines) if lines.contains("/rewind list")));
         let done = Progress::new(about(CheckpointState::Restored, Some(CheckpointId::Rewind(1))), "");
         assert_eq!(known.note_checkpoint(&done, ""), "Put back:\n  a.rs (created)\n/rewind r_1 undoes it.\n");
+        // A further one does not undo the first.
+        assert_eq!(known.read("/rewind", None), Entered::Rewind(CheckpointId::Prompt(2)));
         let listed = "  p_2: tidy up\n  r_1: before /rewind p_2\n";
         assert_eq!(known.read("/rewind list", None), Entered::Shown(listed.into()));
     }
