@@ -198,10 +198,12 @@ impl LocalHost {
             CheckpointReport::Missing { .. } | CheckpointReport::Refused { .. } if given_up => {
                 failed(order, "the agent ended first", false)
             }
-            CheckpointReport::Taken(_) | CheckpointReport::Complete(_) | CheckpointReport::Nothing => report,
-            CheckpointReport::Rewound { .. } | CheckpointReport::Missing { .. } | CheckpointReport::Refused { .. } => {
-                report
-            }
+            CheckpointReport::Taken(_)
+            | CheckpointReport::Complete(_)
+            | CheckpointReport::Nothing
+            | CheckpointReport::Rewound { .. }
+            | CheckpointReport::Missing { .. }
+            | CheckpointReport::Refused { .. } => report,
         }
     }
 }
