@@ -28,6 +28,7 @@ while read -r line; do
     case $line in
     *'"initialize"'*) result '{"protocolVersion":1,"agentCapabilities":{}}' ;;
     *'"session/new"'*) result '{"sessionId":"s"}' ;;
+    *'"session/set_'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Unknown method"}}\n' "$id" ;;
     *'"session/prompt"'*)
         answer=$(model)
         case $answer in
