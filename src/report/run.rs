@@ -149,6 +149,9 @@ impl RunView {
             "usage" => room.omitted += 1,
             "turn" => self.turn(payload, room),
             "prompt" => self.row("prompt", "prompt", said, payload, room),
+            // Every turn has a checkpoint; only a rewind changes files.
+            "checkpoint" if matches!(str_of(payload, "state"), "taken" | "complete") => {}
+            "checkpoint" => self.row("status", "rewind", said, payload, room),
             unknown => {
                 let body = json("Payload", payload);
                 let entry = self.entry("unknown", unknown, said, payload);

@@ -60,7 +60,8 @@ fn sample(key: &str, layer: usize) -> Value {
     match key {
         "worktree.copy" | "worktree.setup" => json!([format!("a{layer}")]),
         "output" => one([json!("json"), json!("cli"), json!("json")]),
-        "interactive" | "question_markers" | "raw_prompt" | "fail_on_denied" | "alert" | "debug.enabled" => {
+        "interactive" | "checkpoints" | "question_markers" | "raw_prompt" | "fail_on_denied" | "alert"
+        | "debug.enabled" => {
             json!(layer != 1)
         }
         "permissions" => one([json!("deny"), json!({"edit": "allow", "*": "ask"}), json!("allow")]),

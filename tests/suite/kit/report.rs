@@ -164,6 +164,8 @@ fn every_kind_of_progress_has_a_form_and_an_unknown_one_is_shown_as_it_is() {
         let page = page(&frame(0, "run.progress", &json!({"kind": kind, "text": "something"})));
         assert!(!page.contains("<li class=\"unknown"), "{kind}: {page}");
     }
+    let rewound = json!({"kind": "checkpoint", "state": "restored", "text": "1 file was put back to p_1"});
+    assert!(page(&frame(0, "run.progress", &rewound)).contains("1 file was put back to p_1"));
     let later = json!({"kind": "of_tomorrow", "text": "A text", "more": {"depth": 7}});
     let page = page(&(frame(0, "run.progress", &later) + &frame(1, "run.novel", &json!({"text": "Another text"}))));
     for part in ["of_tomorrow", "A text", "&quot;depth&quot;: 7", "run.novel Another text"] {
