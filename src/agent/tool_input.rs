@@ -49,6 +49,7 @@ pub(super) fn detail(name: &str, input: &Object<'_>, raw: &str) -> String {
     // The question shows the file as its location.
     let (action, shown): (String, &[&str]) = match name {
         "Bash" | "bash" | "powershell" => (field("command"), &["command"]),
+        "codemode" => (field("code"), &["code"]),
         "Write" | "write" => (prefixed('+', "content"), &["file_path", "path", "content"]),
         "edit" => return changes(input).unwrap_or_else(|| raw.to_owned()),
         "Edit" => {

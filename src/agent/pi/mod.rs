@@ -24,7 +24,7 @@ use super::recent::RecentMap;
 use super::text::FinalAnswer;
 use super::{
     AgentEvent, AskKey, Base, CallKey, Driver, DriverOutput, Features, Launch, Line, Reply, ResultWay, TurnOver, Wants,
-    ask_user, error_text, header_variables, npx,
+    ask_user, error_text, header_variables, npx, takes_no_images,
 };
 use crate::json::{Index, Object, Raw, is_blank, to_line};
 use crate::protocol::failure::{Code, Failure};
@@ -69,6 +69,8 @@ pub(crate) struct Pi {
     /// The version, once our extension has reported that it runs.
     extension: Option<String>,
     commands: Commands,
+    /// Whether the model takes images. `None`: not known yet.
+    takes_images: Option<bool>,
     /// Whether the price of the model is known.
     is_priced: bool,
     /// The prompts without a response.
@@ -153,6 +155,8 @@ impl Pi {
             out.send.extend(self.cancelling.then(|| command("abort")));
             return;
         }
+        // pi may have queued it after it cleared the queue, and would add it to the next prompt.
+        out.send.extend((self.cancelling && failure.is_none()).then(|| command("clear_queue")));
         let goes_on = self.works || self.unheard > 0;
         if failure.is_some() && (goes_on || self.held.is_some()) {
             out.events
@@ -184,6 +188,14 @@ impl Pi {
         let prices = model.as_ref().and_then(|model| model.object("cost"));
         self.is_priced =
             prices.is_some_and(|prices| ["input", "output"].iter().any(|of| prices.number(of) > Some(0.0)));
+        // pi leaves images out for a model that takes none, without a word.
+        self.takes_images = model
+            .as_ref()
+            .filter(|model| model.list("input").is_some())
+            .map(|model| model.array("input").any(|input| input.str().is_some_and(|input| input == "image")));
+        if !settings.attached.is_empty() && self.takes_images == Some(false) {
+            return Err(takes_no_images(NAME));
+        }
         if Limit::MaxCostUsd.is_set(settings) && !self.is_priced {
             Limit::MaxCostUsd.give_up(settings, "its configuration has no price for this model", out)?;
         }
@@ -270,10 +282,11 @@ impl Pi {
                 (PiRequest::Permission(gate.call), ask, Some(call))
             }
             method => {
-                let Some((pending, ask)) = question(method, request) else {
+                let asked = question(method, request);
+                let Some((pending, ask)) = asked.filter(|_| !self.cancelling) else {
                     match method {
-                        // Without an option to choose.
-                        "select" => out.send.push(cancelled(&id)),
+                        // The turn is being stopped, or the choice has no option.
+                        "confirm" | "input" | "editor" | "select" => out.send.push(cancelled(&id)),
                         _ => server_states(&text("message"), out),
                     }
                     return Some(());
@@ -315,7 +328,7 @@ impl Driver for Pi {
         Features {
             preferences: Preference::ALL.iter().copied().filter(|one| !ignored.contains(one)).collect(),
             transports: &[McpTransport::Http],
-            images: true,
+            images: self.takes_images != Some(false),
             ask_tool: ask_user::is_wanted(settings).then_some(ask_user::TOOL),
             result_way: ResultWay::by_tool(settings),
             ..Features::usual(capabilities, keeper)

@@ -4,9 +4,11 @@ use super::Pi;
 use crate::agent::{AgentEvent, AskKey, Base, Driver, DriverOutput, Line, Program, Reply, TurnOver};
 use crate::protocol::failure::Code;
 use crate::protocol::ids::SessionId;
+use crate::protocol::image::Image;
 use crate::protocol::outbound::AgentExit;
 use crate::protocol::question::{Answer, Kind};
 use crate::protocol::request::{McpAccess, McpServer, Options, Permissions, Settings};
+use crate::protocol::terms::sentence;
 use crate::protocol::text::Text;
 use crate::protocol::words::{Category, OnUnsupported, ToolState, Warning};
 use serde_json::{Value, json};
@@ -27,8 +29,12 @@ fn state(data: &Value) -> Value {
 
 /// A driver that has read the state of its session, once our extension runs or without it.
 fn open(options: Options, extension: bool, data: &Value) -> (Pi, DriverOutput) {
+    open_with(&settings(options), extension, data)
+}
+
+fn open_with(settings: &Settings, extension: bool, data: &Value) -> (Pi, DriverOutput) {
     let mut pi = Pi::new(Base::command("pi"));
-    pi.launch(&settings(options), &mut DriverOutput::default()).unwrap();
+    pi.launch(settings, &mut DriverOutput::default()).unwrap();
     let ready = json!({"type": "extension_ui_request", "id": "s", "method": "setStatus", "statusKey": "spektacular",
         "statusText": "1.6.0"});
     if extension {
@@ -115,9 +121,46 @@ fn a_cost_limit_needs_a_price() {
 }
 
 #[test]
+fn an_image_needs_a_model_that_takes_images() {
+    for (inputs, wanted) in
+        [(json!(["text"]), Some(Code::InvalidRequest)), (json!(["text", "image"]), None), (Value::Null, None)]
+    {
+        let mut settings = settings(Options::default());
+        let subject = sentence!("{images}", images);
+        settings.attached = vec![Image { subject, path: "/w/a.png".into(), media_type: "image/png", bytes: 1 }];
+        let (pi, out) = open_with(&settings, true, &json!({"sessionId": "s", "model": {"input": inputs}}));
+        assert_eq!((code(&out), out.send.len()), (wanted, usize::from(wanted.is_none())), "{inputs}");
+        assert_eq!(pi.features(&settings).images, wanted.is_none());
+    }
+}
+
+#[test]
+fn a_prompt_that_pi_queues_after_a_cancel_is_taken_from_the_queue() {
+    let mut pi = running();
+    let mut out = DriverOutput::default();
+    assert!(pi.steer("And B.", &[], &mut out) && pi.interrupt_turn(&mut out));
+    let mut response = started();
+    response["data"]["disposition"] = json!("queued");
+    let out = told(&mut pi, &response);
+    assert!(out.send.len() == 1 && out.send[0].contains("clear_queue"), "{out:?}");
+    let out = told(&mut pi, &json!({"type": "agent_settled", "aborted": true}));
+    assert!(matches!(ended(&out), Some(TurnOver::Interrupted)));
+}
+
+#[test]
+fn nothing_is_asked_while_a_turn_is_being_stopped() {
+    let mut pi = running();
+    pi.interrupt_turn(&mut DriverOutput::default());
+    let request = json!({"type": "extension_ui_request", "id": "r", "method": "confirm", "title": "Sure?"});
+    let out = told(&mut pi, &request);
+    assert!(out.events.is_empty() && out.send[0].contains("cancelled"), "{out:?}");
+}
+
+#[test]
 fn a_permission_shows_the_call_and_takes_every_reply() {
     for (tool, input, category, detail, place) in [
         ("bash", json!({"command": "make", "timeout": 5}), Category::Execute, "make\ntimeout: 5", None),
+        ("codemode", json!({"code": "text(\"a\")\nexit()"}), Category::Execute, "text(\"a\")\nexit()", None),
         ("write", json!({"path": "a", "content": "1"}), Category::Edit, "add a\n+1", Some("a")),
         (
             "edit",
