@@ -71,18 +71,28 @@ pub(crate) fn line(
     }
 }
 
+/// The fields of an error's data that may have the HTTP status.
+const STATUSES: &[&str] = &["status", "statusCode", "status_code", "httpStatus", "http_status", "code"];
+
 fn error_of(raw: Raw<'_>) -> Error {
     let error = raw.object();
     let field = |name: &str| error.as_ref().and_then(|error| error.string(name));
     let data = error.as_ref().and_then(|error| error.object("data"));
-    let in_data = |names: &[&str]| data.as_ref().and_then(|data| names.iter().find_map(|name| data.string(name)));
+    // Some agents pass on the object with the provider's error.
+    let inner = data.as_ref().and_then(|data| data.object("error"));
+    let parts = || [&inner, &data].into_iter().flatten();
+    let in_data = |names: &[&str]| parts().find_map(|part| names.iter().find_map(|name| part.string(name)));
+    let number = |part: &Object<'_>, name: &str| part.count(name).or_else(|| part.str(name)?.parse().ok());
+    let status = |part: &Object<'_>| {
+        STATUSES.iter().find_map(|name| number(part, name).filter(|status| (400..600).contains(status)))
+    };
     Error {
         code: error.as_ref().and_then(|error| error.number("code")).unwrap_or(0.0) as i64,
         message: field("message").or_else(|| raw.string()).unwrap_or_default(),
         detail: field("data").or_else(|| in_data(&["message", "details", "detail", "error"])).unwrap_or_default(),
         reason: in_data(&["code", "type", "reason"]).unwrap_or_default(),
         name: in_data(&["errorName", "errorKind"]).unwrap_or_default(),
-        status: ["status", "statusCode"].iter().find_map(|name| data.as_ref()?.count(name)),
+        status: parts().find_map(status),
         retry_at: None,
     }
 }

@@ -1,7 +1,7 @@
 //! The agent's requests to the user and their answers: permissions and forms.
 
 use super::call::{Call, Diff, PROSE, texts};
-use super::{Acp, PERMISSION};
+use super::{Acp, PERMISSION, modes};
 use crate::agent::detail::{join, rest};
 use crate::agent::form::{self, ElicitationForm};
 use crate::agent::{DriverOutput, Reply, edits, rpc};
@@ -81,9 +81,7 @@ impl Acp {
         places.splice(0..0, now);
         let detail = self.detail(&about, &earlier, call);
         let subject = Subject::new(call.category(), title, places, detail);
-        let of_kind =
-            |kind: &str| params.objects("options").find(|o| o.is("kind", kind)).and_then(|o| o.string("optionId"));
-        let (once, reject) = (of_kind("allow_once"), of_kind("reject_once"));
+        let (once, reject) = (option_of(params, "allow_once"), option_of(params, "reject_once"));
         // The request's own input may lack a part of the action, such as the directory of a command.
         let is_whole = !(lost || (call.diffs_are_lost && Diff::all(&about).is_empty()))
             || (subject.category != Category::Execute && about.raw("rawInput").is_some_and(|raw| raw.get() != "{}"));
@@ -223,6 +221,16 @@ impl Acp {
         let in_id = id.rsplit_once("__").map(|(name, _)| name).filter(|_| self.profile.ids_name_tools);
         in_id.or(call.name.as_deref())
     }
+}
+
+/// The option of this kind: one whose name does not say that it lasts, if there is one. OpenHands offers two that allow
+/// once, one of which lets a model decide about later calls.
+fn option_of(params: &Object<'_>, kind: &str) -> Option<String> {
+    let of_kind = || params.objects("options").filter(|option| option.is("kind", kind));
+    let lasts = |option: &Object<'_>| {
+        ["optionId", "name"].iter().any(|name| option.str(name).is_some_and(|name| modes::lasts(&name)))
+    };
+    of_kind().find(|option| !lasts(option)).or_else(|| of_kind().next())?.string("optionId")
 }
 
 /// The strings of an array, one per line.

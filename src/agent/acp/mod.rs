@@ -14,6 +14,7 @@ mod model_choice;
 mod modes;
 mod native;
 mod open_requests;
+mod opening;
 mod own_rules;
 pub(crate) mod profile;
 mod prompt;
@@ -382,7 +383,7 @@ impl Driver for Acp {
             files.push(LaunchFile { found, name: "system-prompt.md", text: text.clone() });
         }
         if let ServerWay::File(beginning) = self.profile.servers {
-            let text = (!self.start.servers.is_empty()).then(|| session::servers_file(&self.start.servers));
+            let text = (!self.start.servers.is_empty()).then(|| opening::servers_file(&self.start.servers));
             let file = |text| LaunchFile { found: FoundBy::Flag(beginning), name: "mcp.json", text };
             files.extend(text.map(file));
         }

@@ -80,6 +80,25 @@ static SWITCHES: &[&str] = &[
     "*dontask*",
 ];
 
+/// The names of options of a request that reach beyond it.
+static LASTING: &[&str] = &[
+    "*always*",
+    "*auto*",
+    "*bypass*",
+    "*dontask*",
+    "*permanent*",
+    "*project*",
+    "*remember*",
+    "*risk*",
+    "*session*",
+    "*yolo*",
+];
+
+/// Whether an option with this name reaches beyond its request.
+pub(super) fn lasts(name: &str) -> bool {
+    is_one_of(&plain(name), LASTING)
+}
+
 /// Options whose values are modes, by category, id or name.
 static OPTIONS: &[&str] = &["mode", "*permission*", "*approval*", "*autonomy*"];
 
@@ -193,6 +212,21 @@ impl Modes {
         };
         let all = values.into_iter().map(mode).collect();
         Modes { set: Setter::Option(id), current: option.raw("currentValue").and_then(read), all }
+    }
+
+    /// Takes the mode that the agent reports.
+    pub(super) fn is_now(&mut self, update: &Object<'_>) {
+        self.current = update.string("currentModeId").map(Value::from);
+    }
+
+    /// Whether the current mode allows by itself.
+    pub(super) fn is_lax(&self) -> bool {
+        self.current.as_ref().is_some_and(|value| self.allows(value))
+    }
+
+    /// Whether this mode allows by itself.
+    pub(super) fn allows(&self, value: &Value) -> bool {
+        self.all.iter().any(|mode| mode.value == *value && mode.level == AskLevel::Allows)
     }
 
     /// The names of the modes that `mode` may select.

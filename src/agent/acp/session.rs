@@ -5,22 +5,22 @@ use super::model_choice::model_choice;
 use super::modes::{AskLevel, ModeChoice, Modes, Setter};
 use super::profile::{HiddenFailure, Profile, ServerWay};
 use super::{Acp, AskLink, errors, steps};
-use crate::agent::limit::{Limit, reachable};
+use crate::agent::limit::Limit;
 use crate::agent::preference::no_effect;
 use crate::agent::reply::NO_USER;
 use crate::agent::rpc::{self, Error};
-use crate::agent::{AgentEvent, DriverOutput, TurnOver, no_such_mode, takes_no_images};
+use crate::agent::{AgentEvent, DriverOutput, TurnOver, no_such_mode};
 use crate::json::Object;
 use crate::protocol::failure::Failure;
 use crate::protocol::fields::field;
 use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
 use crate::protocol::outbound::{Text, Usage};
-use crate::protocol::request::{McpAccess, McpServer, Permissions, Settings};
+use crate::protocol::request::{McpServer, Permissions, Settings};
 use crate::protocol::terms::sentence;
-use crate::protocol::words::{Category, McpTransport, OnUnsupported, Policy, StopReason};
-use serde_json::{Map, Value, json};
-use std::collections::{BTreeMap, VecDeque};
+use crate::protocol::words::{Category, OnUnsupported, Policy, StopReason};
+use serde_json::{Value, json};
+use std::collections::VecDeque;
 
 /// The expected message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,18 +46,29 @@ pub(super) enum Phase {
     Over,
 }
 
+/// The ways in which the agent opens a session that exists.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SessionAbilities {
+    pub(super) resumes: bool,
+    pub(super) loads: bool,
+    pub(super) forks: bool,
+}
+
 /// The parameters for opening a session.
 #[derive(Debug, Default)]
 pub(super) struct SessionSetup {
     pub(super) prompt: String,
     pub(super) images: Vec<Image>,
-    /// The agent's name, for a message about the images.
-    agent: String,
-    cwd: String,
-    resume: Option<SessionId>,
+    /// The agent's name, for messages.
+    pub(super) agent: String,
+    pub(super) cwd: String,
+    pub(super) resume: Option<SessionId>,
     /// Whether a new session begins from that one.
-    fork: bool,
+    pub(super) fork: bool,
+    pub(super) abilities: SessionAbilities,
     mode: Option<String>,
+    /// Whether somebody wished for a mode.
+    is_wished: bool,
     /// The modes that the session offers. The first are those that `mode` selects.
     modes: Vec<Modes>,
     /// The modes to set, and whether somebody wished for each.
@@ -70,13 +81,13 @@ pub(super) struct SessionSetup {
     /// Whether the first prompt waits for servers, of which the agent says nothing.
     pub(super) awaits_servers: bool,
     /// Whether a limit that the agent cannot keep is only a warning.
-    warns: bool,
+    pub(super) warns: bool,
     /// Whether the sandbox keeps the policy.
     is_kept: bool,
     /// The names of the MCP servers.
     pub(super) server_names: Vec<String>,
     /// Whether resuming replays earlier messages.
-    replays: bool,
+    pub(super) replays: bool,
     set_model: Setter,
 }
 
@@ -97,6 +108,7 @@ impl SessionSetup {
             resume: settings.session_id.clone(),
             fork: settings.fork,
             mode: settings.mode.clone(),
+            is_wished: settings.mode.is_some(),
             model: settings.model.clone().filter(|_| profile.model_flag.is_none()),
             servers: servers().cloned().collect(),
             awaits_servers: takes && settings.mcp_servers.iter().any(|server| server.launcher.is_some()),
@@ -107,38 +119,6 @@ impl SessionSetup {
             ..SessionSetup::default()
         }
     }
-}
-
-fn server(server: &McpServer) -> Value {
-    let pairs = |map: &BTreeMap<String, String>| -> Vec<Value> {
-        map.iter().map(|(name, value)| json!({"name": name, "value": value})).collect()
-    };
-    match &server.access {
-        McpAccess::Stdio { env, .. } => {
-            let (command, args) = server.command_line().unwrap_or_default();
-            json!({"name": server.name, "command": command, "args": args, "env": pairs(env)})
-        }
-        McpAccess::Remote { transport, url, headers } => {
-            json!({"type": transport, "name": server.name, "url": url, "headers": pairs(headers)})
-        }
-    }
-}
-
-/// The text of a file with these servers.
-pub(super) fn servers_file(servers: &[McpServer]) -> String {
-    let server = |server: &McpServer| {
-        let about = match &server.access {
-            McpAccess::Stdio { env, .. } => {
-                let (command, args) = server.command_line().unwrap_or_default();
-                json!({"type": "local", "command": command, "args": args, "env": env, "tools": ["*"]})
-            }
-            McpAccess::Remote { transport, url, headers } => {
-                json!({"type": transport, "url": url, "headers": headers, "tools": ["*"]})
-            }
-        };
-        (server.name.clone(), about)
-    };
-    json!({"mcpServers": servers.iter().map(server).collect::<Map<_, _>>()}).to_string()
 }
 
 /// The maximum number of times that we tell an agent to continue after a denial.
@@ -172,6 +152,7 @@ impl Acp {
             (Phase::Initializing, Ok(None)) => self.fail(errors::version(self.profile), out),
             (Phase::Initializing, Err(error)) => self.fail(errors::handshake(self.profile, &error), out),
             (Phase::Opening, Ok(result)) => self.opened(result.as_ref(), out),
+            (Phase::Opening, Err(error)) if self.start.rejects_servers(&error) => self.open_without_servers(out),
             (Phase::Opening, Err(error)) => {
                 let failure = match self.start.resume {
                     Some(_) => errors::resume(self.profile, &error),
@@ -196,57 +177,9 @@ impl Acp {
         }
     }
 
-    fn fail(&mut self, failure: Failure, out: &mut DriverOutput) {
+    pub(super) fn fail(&mut self, failure: Failure, out: &mut DriverOutput) {
         self.phase = Phase::Over;
         out.fail(failure);
-    }
-
-    fn initialized(&mut self, result: &Object<'_>, out: &mut DriverOutput) {
-        if result.count("protocolVersion") != Some(1) {
-            return self.fail(errors::version(self.profile), out);
-        }
-        self.version = result.object("agentInfo").and_then(|info| info.string("version"));
-        let abilities = result.object("agentCapabilities");
-        let loads = abilities.as_ref().and_then(|a| a.bool("loadSession")).unwrap_or(false);
-        let sessions = abilities.as_ref().and_then(|a| a.object("sessionCapabilities"));
-        let can = |what: &str| sessions.as_ref().is_some_and(|sessions| sessions.raw(what).is_some());
-        let (resumes, forks) = (can("resume"), can("fork"));
-        self.resumes = Some(loads || resumes);
-        let prompts = abilities.as_ref().and_then(|a| a.object("promptCapabilities"));
-        self.takes_images = Some(prompts.and_then(|prompts| prompts.bool("image")) == Some(true));
-        if !self.start.images.is_empty() && self.takes_images == Some(false) {
-            return self.fail(takes_no_images(&self.start.agent), out);
-        }
-        let transports = abilities.as_ref().and_then(|abilities| abilities.object("mcpCapabilities"));
-        let reaches = |transport: McpTransport| {
-            transports.as_ref().and_then(|transports| transports.bool(transport.word())) == Some(true)
-        };
-        let mut all = std::mem::take(&mut self.start.servers);
-        if self.profile.servers != ServerWay::Session {
-            all.clear();
-        }
-        let servers = match reachable(all, &self.start.agent, self.start.warns, reaches, out) {
-            Ok(servers) => servers.iter().map(server).collect::<Vec<_>>(),
-            Err(failure) => return self.fail(failure, out),
-        };
-        let mut params = json!({"cwd": self.start.cwd, "mcpServers": servers});
-        self.phase = Phase::Opening;
-        let Some(id) = self.start.resume.clone() else { return self.request("session/new", &params, out) };
-        params["sessionId"] = json!(id);
-        if self.start.fork {
-            if !forks {
-                return self.fail(Failure::not_forkable(self.profile.name), out);
-            }
-            return self.request("session/fork", &params, out);
-        }
-        self.session = id.to_string();
-        match (resumes, loads) {
-            // `session/resume` does not replay the session.
-            (true, _) => self.request("session/resume", &params, out),
-            (false, true) => self.request("session/load", &params, out),
-            (false, false) => self.fail(errors::cannot_resume(self.profile), out),
-        }
-        self.start.replays = !resumes;
     }
 
     fn opened(&mut self, result: Option<&Object<'_>>, out: &mut DriverOutput) {
@@ -289,26 +222,34 @@ impl Acp {
                 if is_excluded || !names.is_empty() && !names.contains(mode) {
                     return self.refuse_mode(None, out);
                 }
-                self.start.changes.push_back((modes.set.clone(), json!(mode), true));
+                let change = (modes.set.clone(), json!(mode), true);
+                if !self.profile.modes_are_agents()
+                    && modes.allows(&change.1)
+                    && !self.keeps_policy("the chosen mode does not ask for permission", out)
+                {
+                    return;
+                }
+                self.start.changes.push_back(change);
             }
             (Some(_), None) => {
                 out.warn(sentence!("{mode} has no effect on this agent: its sessions offer no modes", mode));
             }
             (None, _) => {}
         }
-        if self.profile.modes_are_agents() || self.ask_most(wished.is_some(), out) {
+        if self.profile.modes_are_agents() || self.ask_most(out) {
             self.set_modes(out);
         }
     }
 
     /// Prepares the changes to the modes that ask most, except for the one that somebody wished for. Returns whether the
     /// run goes on.
-    fn ask_most(&mut self, is_wished: bool, out: &mut DriverOutput) -> bool {
+    fn ask_most(&mut self, out: &mut DriverOutput) -> bool {
+        let is_wished = self.start.is_wished;
         let policy = |category: &Category| self.start.permissions.policy(*category);
         let unasked = self.profile.unasked;
         let denied = unasked.iter().any(|category| policy(category) == Policy::Deny);
         let is_asked = unasked.iter().any(|category| policy(category) == Policy::Ask);
-        let reads = denied || self.start.permissions.is_read_only() && self.profile.rules.is_none();
+        let reads = denied || self.reads_only();
         let modes = self.start.modes.iter().skip(usize::from(is_wished));
         let choices: Vec<_> = modes.map(|modes| (modes.set.clone(), modes.choose(reads))).collect();
         let only_reads = choices.iter().any(|(_, choice)| {
@@ -337,9 +278,40 @@ impl Acp {
         keeps
     }
 
+    /// Whether a mode that only reads is the best one.
+    fn reads_only(&self) -> bool {
+        self.start.permissions.is_read_only() && self.profile.rules.is_none()
+    }
+
+    /// Handles a change of modes that the agent made by itself: it never stays in one that allows by itself.
+    pub(super) fn mode_changed(&mut self, update: &Object<'_>, out: &mut DriverOutput) {
+        if !matches!(self.phase, Phase::Prompting | Phase::Idle) || self.profile.modes_are_agents() {
+            return;
+        }
+        match update.str("sessionUpdate").as_deref() {
+            Some("current_mode_update") => {
+                let of_request = self.start.modes.iter_mut().find(|modes| modes.set == Setter::Request);
+                of_request.into_iter().for_each(|modes| modes.is_now(update));
+            }
+            Some("config_option_update") => self.start.modes = Modes::of_session(update, self.profile),
+            _ => return,
+        }
+        let reads = self.reads_only();
+        let skipped = usize::from(self.start.is_wished);
+        let lax = self.start.modes.iter().skip(skipped).filter(|modes| modes.is_lax());
+        let changes: Vec<_> = lax.filter_map(|modes| Some((modes.set.clone(), modes.choose(reads)?))).collect();
+        // The responses are not waited for.
+        let waiting = self.waiting;
+        for (set, choice) in changes {
+            if let ModeChoice::Change(mode, _) = choice {
+                self.set(set, "session/set_mode", "modeId", &mode, out);
+            }
+        }
+        self.waiting = waiting;
+    }
+
     /// Fails the run, or warns, because the agent cannot keep the policy, unless that allows everything or the sandbox
-    /// keeps it. Returns whether
-    /// the run goes on.
+    /// keeps it. Returns whether the run goes on.
     fn keeps_policy(&mut self, why: &str, out: &mut DriverOutput) -> bool {
         if self.start.permissions.allow_all() || self.start.is_kept {
             return true;

@@ -9,6 +9,7 @@ mod limits;
 mod modes;
 mod prompts;
 mod results;
+mod servers;
 mod shown;
 
 use super::Acp;

@@ -46,6 +46,9 @@ impl Acp {
         let [session, update] = params.raws(["sessionId", "update"]);
         let update = update.and_then(Raw::object);
         let is_other = session.and_then(Raw::str).is_some_and(|id| id != self.session);
+        if let Some(update) = update.as_ref().filter(|_| !is_other) {
+            self.mode_changed(update, out);
+        }
         if !shown || is_other {
             if let Some(update) = &update {
                 // The agent may list its commands before it tells its session's id.

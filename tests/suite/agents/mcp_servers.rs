@@ -131,15 +131,14 @@ fn acp(capabilities: &Value) -> Case {
 }
 
 /// The same agent under a name that nobody tried.
-fn untried() -> Case {
-    let case = acp(&json!({}));
+fn untried(case: Case) -> Case {
     let script = fs::read_to_string(case.path("bin/opencode")).unwrap();
     case.program("goose", &script)
 }
 
 #[test]
 fn an_agent_that_ignores_the_server_for_questions_is_noticed() {
-    let outcome = run(untried(), json!({"agent": "goose"}));
+    let outcome = run(untried(acp(&json!({}))), json!({"agent": "goose"}));
     outcome.completed();
     let text = "This agent has not started the server for questions: its model can ask only by question markers";
     assert_eq!(outcome.warnings("unsupported_option").iter().filter(|one| one.text("text") == text).count(), 1);
@@ -148,7 +147,7 @@ fn an_agent_that_ignores_the_server_for_questions_is_noticed() {
     let all = json!(["confirm", "select", "text", "secret", "file_path"]);
     assert_eq!(kinds, [&all, &json!(["select", "text"])]);
 
-    let outcome = run(untried(), json!({"agent": "goose", "interactive": false}));
+    let outcome = run(untried(acp(&json!({}))), json!({"agent": "goose", "interactive": false}));
     outcome.completed();
     assert_eq!((outcome.warnings("unsupported_option").len(), outcome.progress("session").len()), (0, 1));
 }
@@ -233,10 +232,14 @@ fn states(outcome: &Outcome) -> Vec<String> {
 
 #[test]
 fn a_run_waits_for_a_server_that_it_needs() {
-    let outcome = run(starting(READY), otter(true));
-    outcome.completed();
-    assert_eq!(states(&outcome).last().unwrap(), "ready");
-    assert!(outcome.warnings("mcp_unavailable").is_empty());
+    for agent in ["opencode", "goose"] {
+        let mut payload = otter(true);
+        payload["agent"] = json!(agent);
+        let outcome = run(untried(starting(READY)), payload);
+        outcome.completed();
+        assert_eq!(states(&outcome).last().unwrap(), "ready");
+        assert!(outcome.warnings("mcp_unavailable").is_empty());
+    }
 }
 
 #[test]

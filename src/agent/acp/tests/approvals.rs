@@ -96,6 +96,27 @@ fn a_command_that_nobody_states_has_no_detail() {
 
 /// Qwen Code asks its questions by a permission.
 #[test]
+fn an_option_that_reaches_beyond_its_request_is_not_chosen() {
+    let option = |id: &str, name: &str, kind: &str| json!({"optionId": id, "name": name, "kind": kind});
+    for (options, wanted) in [
+        // Of OpenHands, in another order.
+        (json!([option("risk_based", "Ask by risk", "allow_once"), option("accept", "Yes", "allow_once")]), "accept"),
+        (json!([option("a", "Allow for this session", "allow_once"), option("b", "Allow", "allow_once")]), "b"),
+        (json!([option("a", "Always", "allow_always"), option("b", "Allow this session", "allow_once")]), "b"),
+    ] {
+        let mut driver = in_a_turn(&GENERIC);
+        let call = json!({"toolCallId": "c", "title": "x", "kind": "execute", "rawInput": {"command": "make"}});
+        let params = json!({"sessionId": "s", "toolCall": call, "options": options});
+        let request = json!({"jsonrpc": "2.0", "id": 0, "method": "session/request_permission", "params": params});
+        let (_, events) = hear(&mut driver, &request);
+        let Some(AgentEvent::Ask { key, .. }) = events.last() else { panic!("{events:?}") };
+        let mut out = DriverOutput::default();
+        driver.answer(key, &[Reply::Allowed], &mut out);
+        assert_eq!(sent(&out)[0]["result"]["outcome"]["optionId"], wanted);
+    }
+}
+
+#[test]
 fn a_permission_that_holds_questions_asks_them() {
     let questions = json!([
         {"question": "Where?", "header": "Storage", "options": [{"label": "A"}, {"label": "B"}]},

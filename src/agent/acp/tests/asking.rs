@@ -171,9 +171,13 @@ fn a_policy_that_no_mode_keeps_is_refused_before_the_prompt() {
         ..Options::default()
     };
     assert_eq!(sent("new", warned, &allows), (vec![], 1));
-    // Only `mode` selects a mode that allows.
-    let wished = |mode: &str| Options { mode: Some(mode.into()), ..Options::default() };
-    assert_eq!(sent("new", wished("yolo"), &modes(&["default", "yolo"])), (vec!["yolo".into()], 0));
+    // A mode that somebody wishes for keeps the policy too.
+    let wished = |policy| Options { mode: Some("yolo".into()), permissions: Some(policy), ..Options::default() };
+    let both = modes(&["default", "yolo"]);
+    assert_eq!(sent("new", wished(all(Policy::Allow)), &both), (vec!["yolo".into()], 0));
+    assert_eq!(sent("new", wished(all(Policy::Ask)), &both), (vec![REFUSED.into()], 0));
+    let warned_of = Options { on_unsupported: Some(OnUnsupported::Warn), ..wished(Permissions::ReadOnly) };
+    assert_eq!(sent("new", warned_of, &both), (vec!["yolo".into()], 1));
 
     // Known agents that do not ask for some actions.
     let by =
@@ -193,6 +197,55 @@ fn a_policy_that_no_mode_keeps_is_refused_before_the_prompt() {
     let asking = || Options { permissions: Some(all(Policy::Ask)), ..Options::default() };
     assert_eq!(sent("kimi", asking(), &kimi), (vec![], 1), "it edits unasked: a warning");
     assert_eq!(sent("pi-acp", asking(), &json!({})), (vec![], 1));
+}
+
+/// The modes that the driver sets after the agent has reported this change in a turn.
+fn put_back(agent: &str, options: Options, session: &Value, update: &Value) -> Vec<Value> {
+    let mut driver = started(profile(agent), options);
+    hear(&mut driver, &initialized(&json!({})));
+    let mut result = session.clone();
+    result["sessionId"] = json!("s");
+    let mut line = json!({"jsonrpc": "2.0", "id": 2, "result": result});
+    for id in 3.. {
+        let (sent, _) = hear(&mut driver, &line);
+        if sent[0]["method"] == "session/prompt" {
+            let params = json!({"sessionId": "s", "update": update});
+            let (sent, events) =
+                hear(&mut driver, &json!({"jsonrpc": "2.0", "method": "session/update", "params": params}));
+            assert!(events.is_empty(), "{events:?}");
+            // The turn goes on: its end is the response to the prompt.
+            let end = json!({"jsonrpc": "2.0", "id": id, "result": {"stopReason": "end_turn"}});
+            let (_, events) = hear(&mut driver, &end);
+            assert!(events.iter().any(|event| matches!(event, AgentEvent::TurnOver(_))), "{events:?}");
+            return sent.into_iter().map(|sent| sent["params"].clone()).collect();
+        }
+        line = json!({"jsonrpc": "2.0", "id": id, "result": {}});
+    }
+    unreachable!()
+}
+
+#[test]
+fn an_agent_that_changes_to_a_mode_that_allows_is_put_back() {
+    let under = |policy| Options { permissions: Some(policy), ..Options::default() };
+    let now = |mode: &str| json!({"sessionUpdate": "current_mode_update", "currentModeId": mode});
+    let offered = modes(&["default", "plan", "acceptEdits"]);
+    let set = |mode: &str| vec![json!({"sessionId": "s", "modeId": mode})];
+    for (agent, options, changed, wanted) in [
+        ("new", under(all(Policy::Ask)), "acceptEdits", set("default")),
+        ("claude-acp", under(Permissions::ReadOnly), "acceptEdits", set("plan")),
+        ("new", under(all(Policy::Ask)), "plan", vec![]),
+        ("new", Options { mode: Some("acceptEdits".into()), ..under(all(Policy::Allow)) }, "acceptEdits", vec![]),
+        // Its modes are agents.
+        ("opencode", under(all(Policy::Ask)), "acceptEdits", vec![]),
+    ] {
+        assert_eq!(put_back(agent, options, &offered, &now(changed)), wanted, "{agent} {changed}");
+    }
+    let options =
+        |auto: bool| json!([{"id": "auto_approve", "name": "Auto-approve", "type": "boolean", "currentValue": auto}]);
+    let update = json!({"sessionUpdate": "config_option_update", "configOptions": options(true)});
+    let session = json!({"configOptions": options(false)});
+    let wanted = json!({"sessionId": "s", "configId": "auto_approve", "value": false});
+    assert_eq!(put_back("new", under(all(Policy::Ask)), &session, &update), [wanted]);
 }
 
 #[test]

@@ -100,6 +100,22 @@ fn the_data_of_an_error_decides_before_its_message() {
         ("kimi", error(-32000, "Authentication required: 401 no", Value::Null), Code::AuthRequired, Some(401)),
         ("openhands", internal(json!({"details": "litellm.RateLimitError: no"})), Code::RateLimited, None),
         ("new", internal(json!({"status": 503})), Code::ProviderUnavailable, Some(503)),
+        ("new", internal(json!({"code": 429})), Code::RateLimited, Some(429)),
+        ("new", internal(json!({"http_status": "401"})), Code::AuthRequired, Some(401)),
+        (
+            "new",
+            internal(json!({"error": {"type": "rate_limit_error", "message": "Slow down."}})),
+            Code::RateLimited,
+            None,
+        ),
+        (
+            "new",
+            internal(json!({"error": {"status": 500, "message": "Broken."}})),
+            Code::ProviderUnavailable,
+            Some(500),
+        ),
+        ("new", error(-32603, "HTTP 500: broken", json!({"status": 401})), Code::AuthRequired, Some(401)),
+        ("new", error(-32603, "HTTP 500: broken", json!("429 slow down")), Code::RateLimited, Some(429)),
         ("new", error(-32603, "HTTP 429: wait", Value::Null), Code::RateLimited, Some(429)),
         ("new", error(-32603, "line 4012 of 500 files", Value::Null), Code::AgentError, None),
     ] {
