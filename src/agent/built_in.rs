@@ -31,8 +31,81 @@ pub(crate) struct BuiltIn {
 pub struct Tested {
     /// The version of the agent that was checked.
     pub version: &'static str,
-    /// The promises of the protocol that it did not keep.
-    pub lacks: &'static [Promise],
+    /// The rows of `agents verify` whose promise it did not keep.
+    pub fails: &'static [RowName],
+}
+
+/// A row of `agents verify`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowName {
+    Hello,
+    Allow,
+    Denied,
+    Deny,
+    ReadOnly,
+    Write,
+    Question,
+    Cancel,
+    Resume,
+    /// The provider answers with 401.
+    NoKey,
+    /// The provider answers with 429.
+    Busy,
+    /// The provider answers with 500.
+    Broken,
+    Mcp,
+    Model,
+}
+
+impl RowName {
+    pub const ALL: &[RowName] = &[
+        RowName::Hello,
+        RowName::Allow,
+        RowName::Denied,
+        RowName::Deny,
+        RowName::ReadOnly,
+        RowName::Write,
+        RowName::Question,
+        RowName::Cancel,
+        RowName::Resume,
+        RowName::NoKey,
+        RowName::Busy,
+        RowName::Broken,
+        RowName::Mcp,
+        RowName::Model,
+    ];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            RowName::Hello => "hello",
+            RowName::Allow => "allow",
+            RowName::Denied => "denied",
+            RowName::Deny => "deny",
+            RowName::ReadOnly => "read-only",
+            RowName::Write => "write",
+            RowName::Question => "question",
+            RowName::Cancel => "cancel",
+            RowName::Resume => "resume",
+            RowName::NoKey => "401",
+            RowName::Busy => "429",
+            RowName::Broken => "500",
+            RowName::Mcp => "mcp",
+            RowName::Model => "model",
+        }
+    }
+
+    /// The promise that the row checks. `None`: one that every agent must keep.
+    pub fn promise(self) -> Option<Promise> {
+        match self {
+            RowName::Hello | RowName::Cancel | RowName::Model => None,
+            RowName::Allow | RowName::Denied | RowName::Deny | RowName::Write => Some(Promise::Permissions),
+            RowName::ReadOnly => Some(Promise::ReadOnly),
+            RowName::Question => Some(Promise::Questions),
+            RowName::Resume => Some(Promise::Session),
+            RowName::NoKey | RowName::Busy | RowName::Broken => Some(Promise::Failures),
+            RowName::Mcp => Some(Promise::McpServers),
+        }
+    }
 }
 
 /// A promise that depends on the agent.
@@ -76,9 +149,18 @@ impl Promise {
 }
 
 impl Tested {
-    /// The promises that it kept.
+    /// The promises that it kept: all of whose rows it kept.
     pub fn keeps(&self) -> impl Iterator<Item = Promise> {
-        Promise::ALL.iter().copied().filter(|promise| !self.lacks.contains(promise))
+        Promise::ALL.iter().copied().filter(|promise| !self.lacks(*promise))
+    }
+
+    fn lacks(&self, promise: Promise) -> bool {
+        self.fails.iter().any(|row| row.promise() == Some(promise))
+    }
+
+    /// The promises that it did not keep.
+    pub fn lacking(&self) -> impl Iterator<Item = Promise> {
+        Promise::ALL.iter().copied().filter(|promise| self.lacks(*promise))
     }
 }
 

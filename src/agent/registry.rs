@@ -6,7 +6,7 @@ mod tests;
 
 use super::acp;
 use super::built_in::BuiltIn;
-pub use super::built_in::{Promise, Tested};
+pub use super::built_in::{Promise, RowName, Tested};
 use super::demo;
 use super::demo::catalog::{self, ScenarioChoice};
 pub use super::dialect::Dialect;
@@ -59,14 +59,14 @@ static OWN_DIALECTS: &[BuiltIn] = &[
         aliases: &["claude-code"],
         dialect: Dialect::Claude,
         args: &[],
-        tested: Some(Tested { version: "2.1.330", lacks: &[] }),
+        tested: Some(Tested { version: "2.1.330", fails: &[] }),
         endpoint: Some(&endpoint::CLAUDE_CODE),
         ..BuiltIn::program("claude", "Claude Code", "npm install -g @anthropic-ai/claude-code")
     },
     BuiltIn {
         dialect: Dialect::Codex,
         args: &[],
-        tested: Some(Tested { version: "0.169.0", lacks: &[] }),
+        tested: Some(Tested { version: "0.169.0", fails: &[] }),
         endpoint: Some(&endpoint::CODEX),
         ..BuiltIn::program("codex", "Codex", "npm install -g @openai/codex")
     },
@@ -74,7 +74,7 @@ static OWN_DIALECTS: &[BuiltIn] = &[
         dialect: Dialect::Pi,
         args: &[],
         package: Some("@earendil-works/pi-coding-agent@1.6.0"),
-        tested: Some(Tested { version: "1.6.0", lacks: &[] }),
+        tested: Some(Tested { version: "1.6.0", fails: &[] }),
         endpoint: Some(&pi::ENDPOINT),
         ..BuiltIn::program("pi", "pi", "npm install -g @earendil-works/pi-coding-agent")
     },
@@ -82,7 +82,7 @@ static OWN_DIALECTS: &[BuiltIn] = &[
         dialect: Dialect::Demo,
         command: None,
         args: &["demo", "play"],
-        tested: Some(Tested { version: env!("CARGO_PKG_VERSION"), lacks: &[] }),
+        tested: Some(Tested { version: env!("CARGO_PKG_VERSION"), fails: &[] }),
         ..BuiltIn::program(DEMO, "Demo", "built in")
     },
 ];

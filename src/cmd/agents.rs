@@ -7,7 +7,7 @@ use super::agent_verify::verify;
 use super::{complain, configured, json_line, named};
 use crate::agent::Program;
 use crate::agent::native::LoggedIn;
-use crate::agent::registry::Agent;
+use crate::agent::registry::{Agent, Promise};
 use crate::clean::one_line;
 use crate::cli::action::{ActionRow, Offers, Word, act, actions, bare, maybe, one};
 use crate::cli::command::{Command, CommandText, Runnable, Words};
@@ -242,7 +242,7 @@ fn entry(agent: &Agent) -> Value {
 /// The last check in words: the version, and what the agent did not keep.
 fn tested(agent: &Agent) -> String {
     let Some(tested) = agent.tested else { return "untested".into() };
-    let lacks: Vec<&str> = tested.lacks.iter().map(|promise| promise.word()).collect();
+    let lacks: Vec<&str> = tested.lacking().map(Promise::word).collect();
     let lacks = if lacks.is_empty() { String::new() } else { format!(", without {}", lacks.join(", ")) };
     format!("tested {}{lacks}", tested.version)
 }

@@ -31,7 +31,7 @@ struct Place {
 
 /// Plays a row below this folder. Error: the row could not be played.
 pub(super) fn play(row: &VerifyRow, agent: &Agent, endpoint: &Endpoint, folder: &Path) -> io::Result<SeenRun> {
-    let work = folder.join(row.name).join("work");
+    let work = folder.join(row.name.word()).join("work");
     let scenario = ModelScenario::parse(row.scenario).map_err(io::Error::other)?.of_main_agent();
     let model = ScriptedModel::start(endpoint.wire, scenario, work.clone())?;
     let place = furnish(work, agent, endpoint, &model.url())?;

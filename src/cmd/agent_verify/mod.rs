@@ -8,7 +8,7 @@ use self::client::{not_played, play};
 use self::rows::{Further, ROWS, RowResult, VerifyRow};
 use super::agent_check::Check;
 use crate::agent::endpoint::Endpoint;
-use crate::agent::registry::{Agent, Tested};
+use crate::agent::registry::{Agent, Promise, Tested};
 use crate::clean::one_line;
 use crate::cli::Output;
 use crate::io::output::print;
@@ -51,7 +51,7 @@ pub(super) fn verify(agent: &Agent, check: &Check, output: Output) -> Result<u8,
         let found = row.judge(&result?);
         let known = known(row, agent.tested);
         if !passes(known, &found) {
-            broken.push(row.name);
+            broken.push(row.name.word());
         }
         shown = shown && print(&report.line(row, &found, known, time));
         Ok(())
@@ -98,9 +98,9 @@ fn play_all(
 
 /// Whether the agent is known to keep the row's promise. `None`: nobody tested it.
 fn known(row: &VerifyRow, tested: Option<Tested>) -> Option<bool> {
-    match row.promise {
+    match row.name.promise() {
         None => Some(true),
-        Some(promise) => tested.map(|tested| !tested.lacks.contains(&promise)),
+        Some(_) => tested.map(|tested| !tested.fails.contains(&row.name)),
     }
 }
 
@@ -153,18 +153,20 @@ impl Report<'_> {
         let known_word = known.map(|keeps| if keeps { "kept" } else { "not_kept" });
         match self.output {
             Output::Json => {
-                to_line(&json!({"kind": "row", "row": row.name, "promise": row.promise.map(|promise| promise.word()),
+                to_line(
+                    &json!({"kind": "row", "row": row.name.word(), "promise": row.name.promise().map(Promise::word),
                     "known": known_word, "found": found.word(), "passed": passed, "text": found.text(),
-                    "duration_ms": u64::try_from(time.as_millis()).unwrap_or(u64::MAX)}))
-                    + "\n"
+                    "duration_ms": u64::try_from(time.as_millis()).unwrap_or(u64::MAX)}),
+                ) + "\n"
             }
             Output::Cli => {
                 let verdict = match (passed, known) {
                     (false, _) => "BROKEN",
+                    (true, Some(false)) if *found == RowResult::Kept => "better",
                     (true, Some(false)) => "known",
                     (true, Some(true) | None) => "",
                 };
-                let cells = [row.name, known_word.unwrap_or("unknown"), found.word(), verdict]
+                let cells = [row.name.word(), known_word.unwrap_or("unknown"), found.word(), verdict]
                     .map(|cell| cell.replace('_', " "));
                 let [name, known, found_word, verdict] = &cells;
                 let text = one_line(found.text());

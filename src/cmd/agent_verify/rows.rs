@@ -1,16 +1,14 @@
 //! The rows of `agents verify`: what the model says, what the client does, and the judgement. It is based on the frames, the
 //! files, and what the model heard.
 
-use crate::agent::registry::Promise;
+use crate::agent::registry::RowName;
 use crate::scripted_model::{HeardRequest, Wire};
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
 
 pub(super) struct VerifyRow {
-    pub(super) name: &'static str,
-    /// The promise that the row checks. `None`: one that every agent must keep.
-    pub(super) promise: Option<Promise>,
+    pub(super) name: RowName,
     pub(super) scenario: &'static str,
     /// Fields of run.start, as JSON.
     pub(super) start: &'static str,
@@ -87,36 +85,32 @@ const SERVER: &str = r#"{"start_timeout_s": 60, "mcp_servers": [{"name": "badges
 ]}]}"#;
 
 const fn row(
-    name: &'static str,
-    promise: Option<Promise>,
+    name: RowName,
     scenario: &'static str,
     start: &'static str,
     judge: fn(&SeenRun) -> RowResult,
 ) -> VerifyRow {
-    VerifyRow { name, promise, scenario, start, permission: "allow_once", further: Further::Nothing, judge }
+    VerifyRow { name, scenario, start, permission: "allow_once", further: Further::Nothing, judge }
 }
 
 pub(super) const ROWS: &[VerifyRow] = &[
-    row("hello", None, HELLO, "{}", SeenRun::says_hello),
-    row("allow", Some(Promise::Permissions), COMMAND, "{}", SeenRun::asked_and_ran),
-    VerifyRow {
-        permission: "deny",
-        ..row("denied", Some(Promise::Permissions), COMMAND, "{}", SeenRun::goes_on_without_acting)
-    },
-    row("deny", Some(Promise::Permissions), COMMAND, r#"{"permissions": "deny"}"#, SeenRun::did_nothing),
-    row("read-only", Some(Promise::ReadOnly), BOTH, r#"{"permissions": "read-only"}"#, SeenRun::did_nothing),
-    row("write", Some(Promise::Permissions), WRITE, "{}", SeenRun::asked_and_wrote),
-    row("question", Some(Promise::Questions), QUESTION, "{}", SeenRun::heard_the_answer),
+    row(RowName::Hello, HELLO, "{}", SeenRun::says_hello),
+    row(RowName::Allow, COMMAND, "{}", SeenRun::asked_and_ran),
+    VerifyRow { permission: "deny", ..row(RowName::Denied, COMMAND, "{}", SeenRun::goes_on_without_acting) },
+    row(RowName::Deny, COMMAND, r#"{"permissions": "deny"}"#, SeenRun::did_nothing),
+    row(RowName::ReadOnly, BOTH, r#"{"permissions": "read-only"}"#, SeenRun::did_nothing),
+    row(RowName::Write, WRITE, "{}", SeenRun::asked_and_wrote),
+    row(RowName::Question, QUESTION, "{}", SeenRun::heard_the_answer),
     VerifyRow {
         further: Further::Cancel,
-        ..row("cancel", None, LONG, r#"{"permissions": "allow"}"#, SeenRun::was_cancelled)
+        ..row(RowName::Cancel, LONG, r#"{"permissions": "allow"}"#, SeenRun::was_cancelled)
     },
-    VerifyRow { further: Further::Resume, ..row("resume", Some(Promise::Session), HERON, "{}", SeenRun::remembers) },
-    row("401", Some(Promise::Failures), NO_KEY, "{}", |seen| seen.failed("auth_required")),
-    row("429", Some(Promise::Failures), BUSY, "{}", |seen| seen.failed("rate_limited")),
-    row("500", Some(Promise::Failures), BROKEN, "{}", |seen| seen.failed("provider_unavailable")),
-    row("mcp", Some(Promise::McpServers), HELLO, SERVER, SeenRun::started_the_server),
-    VerifyRow { further: Further::Model, ..row("model", None, HELLO, "{}", SeenRun::reached_the_model) },
+    VerifyRow { further: Further::Resume, ..row(RowName::Resume, HERON, "{}", SeenRun::remembers) },
+    row(RowName::NoKey, NO_KEY, "{}", |seen| seen.failed("auth_required")),
+    row(RowName::Busy, BUSY, "{}", |seen| seen.failed("rate_limited")),
+    row(RowName::Broken, BROKEN, "{}", |seen| seen.failed("provider_unavailable")),
+    row(RowName::Mcp, HELLO, SERVER, SeenRun::started_the_server),
+    VerifyRow { further: Further::Model, ..row(RowName::Model, HELLO, "{}", SeenRun::reached_the_model) },
 ];
 
 impl VerifyRow {
@@ -277,15 +271,20 @@ impl SeenRun {
 
 #[cfg(test)]
 mod tests {
-    use super::{ROWS, RowResult, SeenRun};
+    use super::{ROWS, RowName, RowResult, SeenRun};
     use crate::scripted_model::{HeardRequest, ModelScenario, Wire};
     use serde_json::{Value, json};
 
     #[test]
     fn every_row_can_be_played() {
+        assert_eq!(ROWS.iter().map(|row| row.name).collect::<Vec<_>>(), RowName::ALL);
         for row in ROWS {
-            assert!(ModelScenario::parse(row.scenario).is_ok(), "{}", row.name);
-            assert!(serde_json::from_str::<Value>(row.start).is_ok_and(|start| start.is_object()), "{}", row.name);
+            assert!(ModelScenario::parse(row.scenario).is_ok(), "{}", row.name.word());
+            assert!(
+                serde_json::from_str::<Value>(row.start).is_ok_and(|start| start.is_object()),
+                "{}",
+                row.name.word()
+            );
         }
     }
 
@@ -300,7 +299,7 @@ mod tests {
             let frames = vec![json!({"type": "run.completed", "payload": {"text": "Good day."}})];
             SeenRun { frames, work: "/w".into(), left, heard, wire: Wire::Messages, model: Some("other") }
         };
-        let row = ROWS.iter().find(|row| row.name == "model").unwrap();
+        let row = ROWS.iter().find(|row| row.name == RowName::Model).unwrap();
         assert_eq!(row.judge(&seen("the-other-1", 0)), RowResult::Kept);
         assert_eq!(row.judge(&seen("first", 0)), RowResult::NotKept("the request was for another model".into()));
         assert_eq!(row.judge(&seen("the-other-1", 2)), RowResult::NotKept("2 processes are left".into()));
@@ -313,7 +312,7 @@ mod tests {
             let work = folder.path().to_owned();
             let seen =
                 SeenRun { frames: vec![frame], work, left: 0, heard: Vec::new(), wire: Wire::Messages, model: None };
-            ROWS.iter().find(|row| row.name == "deny").unwrap().judge(&seen)
+            ROWS.iter().find(|row| row.name == RowName::Deny).unwrap().judge(&seen)
         };
         let refused = json!({"type": "run.failed", "payload": {"code": "invalid_request", "message": "No."}});
         assert_eq!(end(json!({"type": "run.completed", "payload": {}})), RowResult::Kept);

@@ -4,7 +4,7 @@
 use crate::pages::page::{hold, part, row};
 use serde_json::Value;
 use spektacular::agent::limit::{Keeper, Limit};
-use spektacular::agent::registry::{Agent, Agents};
+use spektacular::agent::registry::{Agent, Agents, RowName};
 use spektacular::agent::{AgentEvent, Driver, DriverOutput, Line, Preference, Program};
 use spektacular::protocol::request::{McpAccess, McpServer, Options, Settings};
 use spektacular::protocol::words::{McpTransport, QuestionKind};
@@ -206,7 +206,7 @@ fn the_reference_names_every_agent_with_its_last_check() {
         let command: Vec<&str> =
             std::iter::once(program.as_str()).chain(agent.base.args.iter().map(String::as_str)).collect();
         let tested = agent.tested.map_or("untested".to_owned(), |tested| {
-            let lacks: Vec<String> = tested.lacks.iter().map(|promise| code(promise.word())).collect();
+            let lacks: Vec<String> = tested.lacking().map(|promise| code(promise.word())).collect();
             let lacks = if lacks.is_empty() { String::new() } else { format!(", without {}", lacks.join(", ")) };
             format!("{}{lacks}", tested.version)
         });
@@ -215,10 +215,34 @@ fn the_reference_names_every_agent_with_its_last_check() {
     };
     let first = ["claude", "codex", "demo", "gemini", "opencode"];
     let rows: String = agents.iter().filter(|agent| !first.contains(&agent.name.as_str())).map(line).collect();
-    let (before, rest) = PAGE.split_once(HEAD).unwrap();
-    let after = rest.find("\n\n").map_or(rest, |at| &rest[at + 1..]);
-    let after = if rest.starts_with('\n') { rest } else { after };
-    hold("src/agent/reference.md", PAGE, &format!("{before}{HEAD}{rows}{after}"));
+    hold_table(HEAD, &rows);
+}
+
+/// Compares the rows of the reference's table with this head.
+#[track_caller]
+fn hold_table(head: &str, rows: &str) {
+    let (before, rest) = PAGE.split_once(head).unwrap();
+    let after = if rest.starts_with('\n') { rest } else { rest.find("\n\n").map_or(rest, |at| &rest[at + 1..]) };
+    hold("src/agent/reference.md", PAGE, &format!("{before}{head}{rows}{after}"));
+}
+
+#[test]
+fn the_reference_has_each_row_that_an_agent_keeps() {
+    let names: String = RowName::ALL.iter().map(|row| format!(" {} |", row.word())).collect();
+    let head = format!("| agent | version |{names}\n|---|---|{}\n", "---|".repeat(RowName::ALL.len()));
+    let rows: String = Agents::built_in()
+        .iter()
+        .filter_map(|agent| Some((agent, agent.tested?, agent.endpoint?)))
+        .fold(String::new(), |all, (agent, tested, endpoint)| {
+            let cell = |row: &RowName| match row {
+                RowName::Model if endpoint.model.is_none() => " – |",
+                row if tested.fails.contains(row) => " no |",
+                _ => " yes |",
+            };
+            let cells: String = RowName::ALL.iter().map(cell).collect();
+            format!("{all}| `{}` | {} |{cells}\n", agent.name, tested.version)
+        });
+    hold_table(&head, &rows);
 }
 
 #[test]

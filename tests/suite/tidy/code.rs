@@ -323,8 +323,8 @@ fn nothing_outside_the_agents_names_an_agent() {
     let agents = spektacular::agent::registry::Agents::built_in();
     // Code never has a name of several words as one word.
     let names: BTreeSet<&str> = agents.all_names().filter(|name| !name.contains('-')).collect();
-    // Names that are words of their own.
-    let plain = ["amp", "copilot", "cursor", "demo", "pi", "pool"];
+    // Names that are words of their own, and that of an agent that is a client of ours too.
+    let plain = ["amp", "copilot", "cursor", "demo", "openclaw", "pi", "pool"];
     let names: Vec<&str> = names.into_iter().filter(|name| !plain.contains(name)).collect();
     assert!(["claude", "codex", "gemini", "opencode", "qwen"].iter().all(|name| names.contains(name)), "{names:?}");
     let helps = ["src/cli/flags.rs", "src/cli/foreign.rs"].map(Path::new);

@@ -9,7 +9,7 @@ pub(super) static ENTRY: BuiltIn = BuiltIn {
     command: Some("claude-agent-acp"),
     args: &[],
     package: Some("@agentclientprotocol/claude-agent-acp@0.101.0"),
-    tested: Some(Tested { version: "0.101.0", lacks: &[] }),
+    tested: Some(Tested { version: "0.101.0", fails: &[] }),
     endpoint: Some(&CLAUDE_CODE),
     ..BuiltIn::program("claude-acp", "Claude Code over ACP", "npm install -g @agentclientprotocol/claude-agent-acp")
 };

@@ -13,10 +13,11 @@ static ENDPOINT: Endpoint = Endpoint {
 };
 
 pub(super) static ENTRY: BuiltIn = BuiltIn {
+    aliases: &["github-copilot-cli"],
     args: &["--acp", "--stdio"],
     env: &[("COPILOT_AUTO_UPDATE", "false")],
     package: Some("@github/copilot@1.0.102"),
-    tested: Some(Tested { version: "1.0.102", lacks: &[] }),
+    tested: Some(Tested { version: "1.0.102", fails: &[] }),
     endpoint: Some(&ENDPOINT),
     ..BuiltIn::program("copilot", "GitHub Copilot", "npm install -g @github/copilot")
 };

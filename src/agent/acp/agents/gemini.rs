@@ -26,7 +26,7 @@ pub(super) static ENTRY: BuiltIn = BuiltIn {
     aliases: &["gemini-cli"],
     // The mode in the user's settings might not ask for permission.
     args: &["--acp", "--approval-mode=default"],
-    tested: Some(Tested { version: "0.61.0", lacks: &[] }),
+    tested: Some(Tested { version: "0.61.0", fails: &[] }),
     endpoint: Some(&ENDPOINT),
     ..BuiltIn::program("gemini", "Gemini CLI", "npm install -g @google/gemini-cli")
 };

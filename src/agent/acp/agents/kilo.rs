@@ -17,7 +17,7 @@ static ENDPOINT: Endpoint = Endpoint {
 pub(super) static ENTRY: BuiltIn = BuiltIn {
     aliases: &["kilocode"],
     package: Some("@kilocode/cli@7.7.9"),
-    tested: Some(Tested { version: "7.7.9", lacks: &[] }),
+    tested: Some(Tested { version: "7.7.9", fails: &[] }),
     endpoint: Some(&ENDPOINT),
     ..BuiltIn::program("kilo", "Kilo Code", "npm install -g @kilocode/cli")
 };

@@ -32,7 +32,7 @@ static ENDPOINT: Endpoint = Endpoint {
 };
 
 pub(super) static ENTRY: BuiltIn = BuiltIn {
-    tested: Some(Tested { version: "1.18.33", lacks: &[] }),
+    tested: Some(Tested { version: "1.18.33", fails: &[] }),
     endpoint: Some(&ENDPOINT),
     ..BuiltIn::program("opencode", "OpenCode", "npm install -g opencode-ai")
 };

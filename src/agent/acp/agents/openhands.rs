@@ -23,7 +23,7 @@ static ENDPOINT: Endpoint = Endpoint {
 pub(super) static ENTRY: BuiltIn = BuiltIn {
     args: &["acp", "--override-with-envs"],
     env: &[("OPENHANDS_SUPPRESS_BANNER", "1")],
-    tested: Some(Tested { version: "1.16.0", lacks: &[] }),
+    tested: Some(Tested { version: "1.16.0", fails: &[] }),
     endpoint: Some(&ENDPOINT),
     ..BuiltIn::program("openhands", "OpenHands", "pip install openhands")
 };

@@ -24,10 +24,11 @@ static ENDPOINT: Endpoint = Endpoint {
 };
 
 pub(super) static ENTRY: BuiltIn = BuiltIn {
+    aliases: &["qwen-code"],
     // The mode in the user's settings might not ask for permission.
     args: &["--acp", "--approval-mode=default"],
     package: Some("@qwen-code/qwen-code@0.24.4"),
-    tested: Some(Tested { version: "0.24.4", lacks: &[] }),
+    tested: Some(Tested { version: "0.24.4", fails: &[] }),
     endpoint: Some(&ENDPOINT),
     ..BuiltIn::program("qwen", "Qwen Code", "npm install -g @qwen-code/qwen-code")
 };

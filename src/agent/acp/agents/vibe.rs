@@ -35,9 +35,10 @@ static ENDPOINT: Endpoint = Endpoint {
 };
 
 pub(super) static ENTRY: BuiltIn = BuiltIn {
+    aliases: &["mistral-vibe"],
     command: Some("vibe-acp"),
     args: &[],
-    tested: Some(Tested { version: "3.0.3", lacks: &[] }),
+    tested: Some(Tested { version: "3.0.3", fails: &[] }),
     endpoint: Some(&ENDPOINT),
     ..BuiltIn::program("vibe", "Mistral Vibe", "pip install mistral-vibe")
 };
