@@ -45,6 +45,7 @@ pub(crate) mod lines;
 pub(crate) mod mcp;
 pub(crate) mod native;
 pub(crate) mod npx;
+pub(crate) mod pause;
 pub(crate) mod pi;
 mod preference;
 mod prompt_text;

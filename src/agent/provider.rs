@@ -86,6 +86,7 @@ const TABLE: &[Row] = &[
         words: &[
             "insufficient quota",
             "exceeded your current quota",
+            "daily quota",
             "usage limit",
             "credit balance",
             "out of credit",
@@ -338,6 +339,7 @@ mod tests {
             (None, "rate_limit", "unauthorized", Some(Code::RateLimited)),
             (Some(500), "", "Requested entity was not found.", Some(Code::ModelNotFound)),
             (Some(429), "", "You exceeded your current quota. Please retry in 3 s.", Some(Code::RateLimited)),
+            (Some(429), "", "You have exhausted your daily quota on this model.", Some(Code::QuotaExceeded)),
             (None, "", "HTTP 503: no", Some(Code::ProviderUnavailable)),
             (Some(418), "", "no", None),
         ] {

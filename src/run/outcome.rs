@@ -133,6 +133,7 @@ impl ActiveRun {
 
     /// Ends the running turn. Returns the outcome of the run if the run is over with it.
     pub(super) fn end_turn(&mut self, mut outcome: Outcome) -> Option<Outcome> {
+        self.date_limit(&mut outcome);
         if self.hands_over(&mut outcome, false)
             || self.awaits_limit_of(&mut outcome)
             || self.hands_over(&mut outcome, true)

@@ -8,9 +8,11 @@ use super::limit_wait::LimitWait;
 use super::turns::{StopCause, TurnState};
 use super::{Effect, StopSignal};
 use crate::agent::LEAVE;
+use crate::agent::pause::pause_in;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::Outcome;
 use crate::protocol::terms::sentence;
+use crate::protocol::utc::UtcTime;
 use crate::protocol::words::{OnRateLimit, Status, ToolState};
 use std::time::Duration;
 
@@ -18,6 +20,17 @@ use std::time::Duration;
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
 
 impl ActiveRun {
+    /// Dates the end of a limit of which the agent only says how long it lasts.
+    pub(super) fn date_limit(&self, outcome: &mut Outcome) {
+        let Outcome::Failed(failure) = outcome else { return };
+        let pause = failure.agent_message.as_ref().and_then(|said| pause_in(&said.redacted(&self.texts.redactor)));
+        // A moment has whole seconds.
+        let end = pause.and_then(|pause| UtcTime::of_seconds((self.effects.date + pause).as_secs_f64().ceil()));
+        if end.is_some() {
+            *failure = failure.clone().until(end);
+        }
+    }
+
     /// Begins to wait, if the outcome of the running turn is a limit that ends by itself, and the run waits for such
     /// limits. Returns whether it waits.
     pub(super) fn awaits_limit_of(&mut self, outcome: &mut Outcome) -> bool {

@@ -24,7 +24,7 @@ struct Row {
     scenario: Value,
     /// The address of a provider that cannot be reached.
     address: Option<&'static str>,
-    /// Whether the provider says when its limit ends. Only OpenCode passes that on with the failure.
+    /// Whether the provider says when its limit ends. Only OpenCode and Gemini CLI pass that on with the failure.
     tells_end: bool,
     /// Whether the agent repeats the request for more than a minute.
     is_long: bool,
@@ -96,9 +96,14 @@ fn mistake(agent: Agent, row: &Row) -> Option<String> {
         && payload["detail"]["http_status"] == json!(status)
         && (said.is_string() || sample.code == Code::AuthRequired)
         && (sample.code != Code::ModelNotFound || names_model)
-        && payload["detail"]["retry_at"].is_string() == (*tells_end && agent == Agent::OpenCode)
+        && payload["detail"]["retry_at"].is_string() == (*tells_end && passes_end_on(agent, sample))
         && (*is_long || run.outcome.took().as_secs() < 60);
     (!is_right).then(|| format!("{sample:?} {address:?}, after {:?}: {}", run.outcome.took(), payload))
+}
+
+/// Gemini CLI reads the end of a limit from the body of a 429 only.
+fn passes_end_on(agent: Agent, sample: &Sample) -> bool {
+    agent == Agent::OpenCode || agent == Agent::Gemini && sample.status == Some(429)
 }
 
 /// Codex has a name of its own for a quota that is used up by insufficient_quota, but not for 402.

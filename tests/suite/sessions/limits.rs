@@ -76,6 +76,22 @@ fn by_default_a_limit_fails_the_run_and_names_its_end() {
     assert!(outcome.failed("rate_limited")["detail"]["retry_at"].is_string());
 }
 
+/// Some agents and providers only say how long a limit lasts.
+#[test]
+fn a_limit_whose_length_is_in_the_agents_words_is_waited_for_so_long() {
+    let failed = error_result(json!({"api_error_status": 429, "result": "API Error: 429 Please try again in 2s.",
+        "num_turns": 1}));
+    let first = format!("if [ \"$(wc -l <\"$D/pids\")\" -eq 1 ]; then\nout {}\nlisten\nfi", quote(&failed.to_string()));
+    let script = || Script::new().sh(&first).say("msg_1", "Done").done("Done");
+    let outcome = begin(script(), json!({})).finish();
+    assert_eq!(outcome.completed()["text"], "Done");
+    assert_eq!(outcome.log().starts(), 2);
+    let mut session = Case::with(script()).spawn();
+    session.start(json!({}));
+    let outcome = session.finish();
+    assert!(outcome.failed("rate_limited")["detail"]["retry_at"].is_string());
+}
+
 #[test]
 fn a_limit_that_ends_too_late_fails_the_run_at_once() {
     let outcome = begin(simple(1000), json!({"max_wait_s": 100})).finish();
