@@ -6,10 +6,9 @@ use super::flags::ADHOC;
 use super::row::{Flag, FlagForm, Row, part};
 
 /// The flags of `adhoc` that no workflow has.
-const LEFT_OUT: [&str; 12] = [
+const LEFT_OUT: [&str; 11] = [
     "session",
     "fork",
-    "image",
     "raw-prompt",
     "output-schema",
     "continue",

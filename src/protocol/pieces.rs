@@ -40,6 +40,11 @@ impl Usage {
         }
     }
 
+    /// The input and output tokens together. An unknown number counts as zero.
+    pub(crate) fn tokens(&self) -> u64 {
+        self.input_tokens.unwrap_or_default().saturating_add(self.output_tokens.unwrap_or_default())
+    }
+
     /// The sum of two usages, with the context of the later one, `other`. A value that is unknown in one of them counts
     /// as zero.
     pub fn plus(&self, other: &Usage) -> Usage {

@@ -135,6 +135,7 @@ words! {
         MaxTurns = "max_turns", MaxToolCalls = "max_tool_calls", MaxTokens = "max_tokens", MaxCostUsd = "max_cost_usd",
         Timeout = "timeout_s", TurnTimeout = "turn_timeout_s", StartTimeout = "start_timeout_s",
         IdleTimeout = "idle_timeout_s", QuestionTimeout = "question_timeout_s",
+        PhaseTimeout = "phase_timeout_s",
     }
     /// The state of the run.
     Status {
@@ -186,6 +187,7 @@ words! {
         SandboxPartial = "sandbox_partial", ProtectedChanged = "protected_changed",
         BackgroundStopped = "background_stopped", AgentReplaced = "agent_replaced",
         ReviewFindings = "review_findings", Unreviewed = "unreviewed", NameTaken = "name_taken",
+        DraftRejected = "draft_rejected",
         CheckpointMissing = "checkpoint_missing", RewindRefused = "rewind_refused",
     }
     /// A workflow.

@@ -189,8 +189,10 @@ impl ActiveRun {
     }
 
     pub(super) fn end_tool(&mut self, call: CallKey, mut end: CallResult) {
-        // A stop ends the running tools, which then report a failure.
-        if end.state == ToolState::Failed && (self.ladder.is_stopping() || self.turns.is_stopping()) {
+        // A stop ends the running tools, which then report a failure. A command of a plan that takes too long has failed.
+        let is_late = self.step.is_some() && self.ladder.is_late();
+        let is_stopped = self.ladder.is_stopping() || self.turns.is_stopping();
+        if end.state == ToolState::Failed && is_stopped && !is_late {
             end.state = ToolState::Cancelled;
         }
         let is_confined = end.state == ToolState::Failed && self.settings.sandbox.domain().is_some();

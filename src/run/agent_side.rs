@@ -226,7 +226,7 @@ impl AgentSide {
         if let Some(model) = settings.model.as_deref().or(reported.as_deref()) {
             failure.name_model(model);
         }
-        failure.value = failure.value.or(failure.limit.and_then(|limit| value(limit, settings)));
+        failure.value = failure.value.or(failure.limit.and_then(|limit| limit_value(limit, settings)));
         let Some(said) = failure.agent_message.take() else { return false };
         let mut words = said.redacted(redactor).trim().to_owned();
         let cut = words.len() > AGENT_MESSAGE_BYTES;
@@ -276,14 +276,16 @@ pub(super) enum ProcessState {
     Resting,
 }
 
-/// The value of a limit in these settings. `None`: it is not a number.
-fn value(limit: LimitField, settings: &Settings) -> Option<LimitValue> {
+/// The value of a limit in these settings. `None`: it is not a number, or not one of them.
+pub(crate) fn limit_value(limit: LimitField, settings: &Settings) -> Option<LimitValue> {
     let count = |count: Option<u64>| count.map(|count| count as f64);
     let seconds = |seconds: Option<Seconds>| seconds.map(|seconds| seconds.0);
     let value = match limit {
-        LimitField::AllowedTools | LimitField::DisallowedTools | LimitField::McpServers | LimitField::Permissions => {
-            None
-        }
+        LimitField::AllowedTools
+        | LimitField::DisallowedTools
+        | LimitField::McpServers
+        | LimitField::Permissions
+        | LimitField::PhaseTimeout => None,
         LimitField::MaxTurns => count(settings.max_turns),
         LimitField::MaxToolCalls => count(settings.max_tool_calls),
         LimitField::MaxTokens => count(settings.max_tokens),

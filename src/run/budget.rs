@@ -97,7 +97,7 @@ impl Budget {
     pub(super) fn set_usage(&mut self, of_process: &Usage) -> Option<Limit> {
         self.counted = *of_process;
         self.usage = self.earlier.plus(&of_process.since(&self.counted_before));
-        let tokens = self.usage.input_tokens.unwrap_or(0).saturating_add(self.usage.output_tokens.unwrap_or(0));
+        let tokens = self.usage.tokens();
         let money = self.usage.cost_usd.unwrap_or(0.0);
         match () {
             () if self.max_tokens.is_some_and(|max| tokens > max) => Some(Limit::MaxTokens),
@@ -118,6 +118,11 @@ impl Budget {
     /// The remaining money, in US dollars. `None`: no limit.
     pub(super) fn money_left(&self, settings: &Settings) -> Option<f64> {
         settings.max_cost_usd.map(|max| max - self.usage.cost_usd.unwrap_or_default())
+    }
+
+    /// The number of calls of tools so far.
+    pub(super) fn tool_calls(&self) -> u64 {
+        self.tool_calls
     }
 
     /// The usage of the current process, by the driver's count.

@@ -57,6 +57,7 @@ use crate::protocol::request::Settings;
 use crate::protocol::words::{Source, Warning, WorkflowKind};
 use crate::redact::Redactor;
 use active_run::ActiveRun;
+pub(crate) use agent_side::limit_value;
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};

@@ -100,6 +100,8 @@ pub struct PartEnd {
     pub takes_turns: bool,
     /// The usage of this part.
     pub usage: Usage,
+    /// The number of calls of tools in this part.
+    pub tool_calls: u64,
     /// The number of denied permissions in the run so far.
     pub denied: u64,
     pub seen: PartSeen,
@@ -151,6 +153,7 @@ impl PartEnd {
             session_id: None,
             takes_turns: false,
             usage: Usage::default(),
+            tool_calls: 0,
             denied: 0,
             seen: PartSeen::default(),
             output: String::new(),

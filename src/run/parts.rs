@@ -151,6 +151,7 @@ impl ActiveRun {
             session_id: self.agent.session_id.clone(),
             takes_turns: self.agent.driver.takes_turns(),
             usage,
+            tool_calls: self.budget.tool_calls(),
             denied: self.denied,
             seen,
             output,

@@ -9,7 +9,7 @@ use super::step::RunningStep;
 use super::tool_calls::{CallDescription, CallResult};
 use crate::agent::{CallKey, Launch, Program, Reply};
 use crate::protocol::outbound::{AgentExit, Text, ToolFacts};
-use crate::protocol::words::{Category, Status, ToolState};
+use crate::protocol::words::{Category, ToolState};
 
 /// The text of the result, which is never shown.
 const OVER: &str = "The step is over.";
@@ -41,7 +41,6 @@ impl ActiveRun {
             let seen = CallDescription { category, name, title, locations, input, parent };
             self.begin_tool(CallKey::of(KEY), seen);
         }
-        self.effects.status(Status::Starting, "Starting the agent", None);
         let shell = Launch::new(Program::Command("/bin/sh".into()), "command");
         let launch = Launch { args, env, close_input: true, ..shell };
         self.agent.start(Box::new(launch), &self.settings, &mut self.effects);

@@ -2,7 +2,7 @@
 //!
 //! This is the state alone. `stop` carries out the steps.
 
-use crate::protocol::failure::Failure;
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::{Outcome, Text};
 use crate::protocol::words::Source;
 use std::time::Duration;
@@ -68,6 +68,13 @@ impl StopLadder {
     /// Whether the agent is stopped instead of exiting by itself after its result.
     pub(super) fn is_stopping(&self) -> bool {
         self.end.as_ref().is_some_and(|end| end.stopped)
+    }
+
+    /// Whether the end is that of a time limit.
+    pub(super) fn is_late(&self) -> bool {
+        let failure =
+            |end: &DecidedEnd| matches!(&end.outcome, Outcome::Failed(failure) if failure.code == Code::Timeout);
+        self.end.as_ref().is_some_and(failure)
     }
 
     /// Whether the agent was asked to stop its work, and nothing more.

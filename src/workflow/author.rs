@@ -32,6 +32,9 @@ use std::time::Duration;
 /// The maximum time for git to list the changes.
 const GIT_LIMIT: Duration = Duration::from_secs(5);
 
+/// The maximum number of violations that a warning names.
+const REJECTED: usize = 20;
+
 /// A workflow that writes a draft, checked and ready to run.
 pub(crate) struct Author {
     pub kind: WorkflowKind,
@@ -156,10 +159,12 @@ impl Author {
                 rounds += 1;
             } else if is_last {
                 return Err(self.invalid(outer, &checked));
+            } else {
+                self.tell_rejection(outer, attempt, &checked.violations);
             }
             attempt += 1;
             // A further turn begins only if the budget is not used up.
-            outer.money_left()?;
+            outer.budgets_left()?;
             self.steps(outer, PlanStatus::InProgress, PlanStatus::Pending);
             // The session knows the user's words already.
             let news = if found.is_empty() { String::new() } else { review::of_draft(&found) };
@@ -230,7 +235,10 @@ impl Author {
     ) -> Result<CheckedDraft, Stop> {
         self.put_back(outer, finished, draft).map_err(unwritable)?;
         let checked = check(self).map_err(unwritable)?;
-        outer.end.tasks = Some(checked.tasks as u64);
+        let main = self.paths.files(&self.paths.draft).first().map(|path| shown(path));
+        let is_missing = |v: &Violation| v.rule == Rule::MissingFile && Some(&v.file) == main.as_ref();
+        let is_checked = !checked.violations.iter().any(is_missing);
+        outer.end.tasks = is_checked.then_some(checked.tasks as u64);
         outer.end.violations = checked.violations.iter().map(Violation::breach).collect();
         Ok(checked)
     }
@@ -409,6 +417,13 @@ impl Author {
         Ok(())
     }
 
+    /// Reports a draft that goes back to the agent, with its rules and lines.
+    fn tell_rejection(&self, outer: &mut WorkflowRun<'_>, attempt: u32, violations: &[Violation]) {
+        let of = self.attempts;
+        let text = format!("The draft of attempt {attempt} of {of} was rejected: {}", broken(violations));
+        outer.warn(Warning::DraftRejected, text);
+    }
+
     /// The failure for a draft that breaks a rule.
     fn invalid(&self, outer: &WorkflowRun<'_>, checked: &CheckedDraft) -> Stop {
         let count = checked.violations.len();
@@ -419,9 +434,9 @@ impl Author {
             (_, 1) => format!("{draft} breaks a rule"),
             (_, count) => format!("{draft} breaks {count} rules"),
         };
-        let remedy = match self.paths.is_there(&self.project, &self.paths.draft) {
-            Ok(true) => "correct the draft, or let the agent continue with --continue.",
-            Ok(false) | Err(_) => {
+        let remedy = match self.paths.snapshot(&self.project, &self.paths.draft).iter().any(Option::is_some) {
+            true => "correct the draft, or let the agent continue with --continue.",
+            false => {
                 "read what the agent said, check --skill if you set it, and run the command again. \
                  --continue needs a draft."
             }
@@ -429,6 +444,16 @@ impl Author {
         let message = format!("{what}: {remedy}{}", outer.denials());
         Stop::failed(Code::ResultInvalid, message)
     }
+}
+
+/// The places and the rules of the first violations.
+fn broken(violations: &[Violation]) -> String {
+    let place = |v: &Violation| format!("{}:{}: {}", v.file, v.line.unwrap_or_default(), v.rule.word());
+    let mut all: Vec<String> = violations.iter().take(REJECTED).map(place).collect();
+    if violations.len() > REJECTED {
+        all.push(format!("and {} more", violations.len() - REJECTED));
+    }
+    all.join(", ")
 }
 
 /// A file that the workflow wrote. The run sets its id.

@@ -15,13 +15,14 @@
 //! | `consent`, `set_up` | consent to the commands of a file, and those that set up a worktree |
 //! | `slip` | a description that is probably a command |
 //! | `draft`, `old`, `lock`, `permit` | their files, replaced files, locks, permissions |
-//! | `run_start`, `workflow_run`, `part`, `stop` | the check of run.start, the run, its parts, the reasons for an early end |
+//! | `run_start`, `workflow_run`, `part`, `budgets`, `stop` | the check of run.start, the run, its parts, what all of them may use, the reasons for an early end |
 //! | `implement` | phase by phase, each verified by its commands |
 //!
 //! The formats are pure: text in, types and violations out. A workflow is plain blocking code over [`workflow_run::WorkflowRun`].
 
 pub(crate) mod admission;
 pub(crate) mod author;
+mod budgets;
 pub mod check;
 pub(crate) mod consent;
 mod conversation;

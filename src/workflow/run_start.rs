@@ -51,7 +51,6 @@ fn refuse_own_fields(settings: &mut Settings, said: &[&'static str]) -> Result<(
     let refused = [
         (field!(session_id), true),
         (field!(fork), settings.fork),
-        (field!(images), true),
         (field!(output_schema), true),
         (field!(raw_prompt), settings.raw_prompt),
         (field!(conversation), settings.conversation),

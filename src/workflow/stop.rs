@@ -3,11 +3,15 @@
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::{Outcome, Text};
 use crate::protocol::sentence::Sentence;
-use crate::protocol::words::Source;
+use crate::protocol::words::{LimitField, Source};
 
-/// The message about a phase that exceeded `phase_timeout_s`.
-pub(super) const PHASE_IS_LATE: &str =
-    "The phase took longer than phase_timeout_s: raise it or split the phase, then continue the plan.";
+/// The failure of a phase that exceeded `phase_timeout_s`.
+pub(super) fn phase_is_late() -> Failure {
+    let text =
+        |limit| format!("The phase took longer than {limit}: raise it or split the phase, then continue the plan.");
+    let message = Sentence::pair(text("workflow.phase_timeout_s"), text("--phase-timeout"));
+    Failure::new(Code::Timeout, message).at(LimitField::PhaseTimeout)
+}
 
 /// The reason why a workflow stops.
 #[derive(Clone, Debug)]
@@ -32,12 +36,8 @@ impl Stop {
     /// The stop for an outcome other than a result. `own`: whether the part's own limit was shorter than the run's.
     pub(super) fn from_outcome(outcome: Outcome, own: bool) -> Stop {
         match outcome {
-            Outcome::Failed(mut failure) => {
-                if own && failure.code == Code::Timeout {
-                    failure.message = PHASE_IS_LATE.into();
-                }
-                Stop::Failed(Box::new(failure))
-            }
+            Outcome::Failed(failure) if own && failure.code == Code::Timeout => phase_is_late().into(),
+            Outcome::Failed(failure) => failure.into(),
             Outcome::Cancelled { reason, source } => Stop::Cancelled { reason, source },
             Outcome::Completed { .. } => Stop::failed(Code::InternalError, "A part of the run ended without a result."),
         }

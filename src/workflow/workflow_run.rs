@@ -1,6 +1,7 @@
 //! The run of a workflow: opened once, continued in sessions of the agent and in steps without it, closed once. A workflow
 //! is plain blocking code over these calls.
 
+use super::budgets::Spent;
 use super::part::{ReviewSession, Session, Step, StepEnd};
 use super::prompts::SessionPrompt;
 use super::run_start::admission;
@@ -19,11 +20,10 @@ use crate::protocol::outbound::{
 use crate::protocol::question::{Ask, Judge};
 use crate::protocol::request::{Seconds, Settings};
 use crate::protocol::sentence::Sentence;
-use crate::protocol::terms::sentence;
 use crate::protocol::words::{OnQuestionTimeout, PlanStatus, Warning, WorkflowKind};
 use crate::protocol::workflow::{WorkflowOptions, WorkflowSettings};
 use crate::redact::Redactor;
-use crate::run::{Part, PartEnd, PartSeen, PartWork, Remake, StepWork, Turn, TurnBegin, completed};
+use crate::run::{Part, PartEnd, PartSeen, PartWork, Remake, StepWork, Turn, TurnBegin, completed, limit_value};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -44,8 +44,7 @@ pub(crate) struct WorkflowRun<'p> {
     /// The number of the agent's turns so far. Each has a recording.
     turns: u32,
     last: Last,
-    /// The usage of all sessions so far.
-    usage: Usage,
+    spent: Spent,
     /// The number of denied permissions so far.
     denied: u64,
     seen: PartSeen,
@@ -100,7 +99,7 @@ impl<'p> WorkflowRun<'p> {
             debug_log,
             turns: 0,
             last: Last::default(),
-            usage: Usage::default(),
+            spent: Spent::default(),
             denied: 0,
             seen: PartSeen::default(),
             again: SAME_COMMAND,
@@ -132,7 +131,7 @@ impl<'p> WorkflowRun<'p> {
             debug_log,
             turns: 0,
             last: Last::default(),
-            usage: Usage::default(),
+            spent: Spent::default(),
             denied: 0,
             seen: PartSeen::default(),
             again: SAME_COMMAND,
@@ -201,7 +200,7 @@ impl<'p> WorkflowRun<'p> {
 
     /// The usage of all sessions so far.
     pub(crate) fn usage(&self) -> Usage {
-        self.usage
+        self.spent.usage
     }
 
     /// A redactor with every secret of the run so far.
@@ -245,7 +244,11 @@ impl<'p> WorkflowRun<'p> {
         let (limit, whole) = (session.limit, session.whole.map(|prompt| prompt.text));
         let judge = Some(judge);
         let mut settings = Settings { prompt: text, raw_prompt: raw, judge, ..self.settings.clone() };
-        settings.max_cost_usd = self.money_left()?;
+        self.limit_budgets(&mut settings)?;
+        if self.turns > 0 && !matches!(start, TurnBegin::NewSession) {
+            // The session has the images already.
+            settings.attached.clear();
+        }
         let known = match &start {
             TurnBegin::NewSession | TurnBegin::NextProcess => None,
             TurnBegin::Resume(id) => {
@@ -264,6 +267,7 @@ impl<'p> WorkflowRun<'p> {
         let recorded = Recorded { file, debug_log: self.debug_log.clone() };
         let work = PartWork::Turn(Turn { start, keeps_process, offers_blocked, whole, ..Turn::new_session() });
         let end = self.part(Part { settings, work }, recorded)?;
+        self.spent.tool_calls += end.tool_calls;
         // A process that ends before its turn reports no cost: that of the session's earlier turns is still known.
         let cost_usd = end.usage.cost_usd.map(|cost| known.unwrap_or_default() + cost).or(known);
         let stays_raw = end.stays.then_some(raw);
@@ -292,8 +296,8 @@ impl<'p> WorkflowRun<'p> {
             Some(other) => (other.agent.clone(), other.settings.clone()),
             None => (self.agent.clone(), self.settings.for_review()),
         };
-        let max_cost_usd = self.money_left()?;
-        let mut settings = Settings { prompt: prompt.text, raw_prompt: prompt.raw, max_cost_usd, ..settings };
+        let mut settings = Settings { prompt: prompt.text, raw_prompt: prompt.raw, ..settings };
+        self.limit_budgets(&mut settings)?;
         let is_of_phase = left.is_some_and(|left| left < REVIEW_LIMIT);
         let limits_itself =
             self.limit(&mut settings, Some(left.map_or(REVIEW_LIMIT, |left| left.min(REVIEW_LIMIT))))?;
@@ -303,6 +307,7 @@ impl<'p> WorkflowRun<'p> {
         let guest: Option<Remake> = Some(Box::new(move || agent.driver()));
         let work = PartWork::Turn(Turn { guest, ..Turn::new_session() });
         let end = self.part(Part { settings, work }, recorded)?;
+        self.spent.tool_calls += end.tool_calls;
         self.seen = end.seen;
         match end.outcome {
             Outcome::Failed(failure) if failure.code == Code::Timeout && (is_of_phase || !limits_itself) => {
@@ -398,7 +403,7 @@ impl<'p> WorkflowRun<'p> {
 
     fn part(&mut self, part: Part, recorded: Recorded) -> Result<PartEnd, Stop> {
         let end = self.run.part(part, recorded).ok_or(Stop::Lost)?;
-        self.usage = self.usage.plus(&end.usage);
+        self.spent.usage = self.spent.usage.plus(&end.usage);
         self.denied = end.denied.max(self.denied);
         Ok(end)
     }
@@ -416,20 +421,20 @@ impl<'p> WorkflowRun<'p> {
         Ok(shorter)
     }
 
-    /// The remaining money, in US dollars. `None`: no limit. Error: nothing is left.
-    pub(super) fn money_left(&self) -> Result<Option<f64>, Stop> {
-        let spent = self.usage.cost_usd.unwrap_or_default();
-        match self.settings.max_cost_usd.map(|whole| whole - spent) {
-            Some(left) if left <= 0.0 => {
-                let how = match self.end.name {
-                    WorkflowKind::Spec | WorkflowKind::Plan => "continue the draft with --continue".to_owned(),
-                    WorkflowKind::Implement => format!("{} to continue", self.again),
-                };
-                let message = sentence!("The run has used up {max_cost_usd:#}: raise it, then {how}.", max_cost_usd);
-                Err(Stop::failed(Code::LimitReached, message))
-            }
-            left => Ok(left),
-        }
+    /// Limits a session to what the earlier ones have left of the run's budgets. Error: nothing is left.
+    fn limit_budgets(&self, session: &mut Settings) -> Result<(), Stop> {
+        self.budgets_left()?;
+        self.spent.limit(session, &self.settings);
+        Ok(())
+    }
+
+    /// Whether each of the run's budgets has something left. Error: one has not.
+    pub(super) fn budgets_left(&self) -> Result<(), Stop> {
+        let again = match self.end.name {
+            WorkflowKind::Spec | WorkflowKind::Plan => "continue the draft with --continue".to_owned(),
+            WorkflowKind::Implement => format!("{} to continue", self.again),
+        };
+        self.spent.used_up(&self.settings, &again).map_or(Ok(()), |failure| Err(failure.into()))
     }
 
     /// The time that the run has used so far.
@@ -441,7 +446,12 @@ impl<'p> WorkflowRun<'p> {
     pub(crate) fn close(self, outcome: Result<String, Stop>) -> Report {
         let outcome = match outcome {
             Ok(text) => Some(completed(text)),
-            Err(Stop::Failed(failure)) => Some(Outcome::Failed(*failure)),
+            Err(Stop::Failed(mut failure)) => {
+                // A part has only what the run had left.
+                let whole = failure.limit.and_then(|limit| limit_value(limit, &self.settings));
+                failure.value = whole.or(failure.value);
+                Some(Outcome::Failed(*failure))
+            }
             Err(Stop::Cancelled { reason, source }) => Some(Outcome::Cancelled { reason, source }),
             Err(Stop::Lost) => None,
         };

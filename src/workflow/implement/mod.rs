@@ -83,7 +83,7 @@ fn begin(outer: &mut WorkflowRun<'_>, target: Target, places: &Places) -> Result
     outer.end.review = all.progress.iter().flat_map(|progress| progress.findings.clone()).collect();
     outer.end.phases = reports;
     let passed = all.progress.iter().filter(|phase| is_passed(phase.state)).count();
-    match ending? {
+    match ending.map_err(|stop| report::late(stop, &ready, &all.progress))? {
         LoopEnd::Complete => outer.end.complete = true,
         LoopEnd::Enough => {}
         LoopEnd::Failed(at, why, fault) => {

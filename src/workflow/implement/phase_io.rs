@@ -31,7 +31,7 @@ use crate::workflow::plan::PlanPhase;
 use crate::workflow::project::HOME;
 use crate::workflow::prompts::SessionPrompt;
 use crate::workflow::review::ReviewVerdict;
-use crate::workflow::stop::{PHASE_IS_LATE, Stop};
+use crate::workflow::stop::{Stop, phase_is_late};
 use crate::workflow::workflow_run::WorkflowRun;
 use std::path::Path;
 use std::sync::Arc;
@@ -111,7 +111,7 @@ impl<'r, 'o, 'p> PhaseIo<'r, 'o, 'p> {
     fn left(&self) -> Result<Option<Duration>, Stop> {
         let (Some(limit), Some(began)) = (self.ready.options.phase_timeout_s, self.began) else { return Ok(None) };
         match limit.duration().saturating_sub(self.outer.elapsed().saturating_sub(began)) {
-            Duration::ZERO => Err(Stop::failed(Code::Timeout, PHASE_IS_LATE)),
+            Duration::ZERO => Err(phase_is_late().into()),
             left => Ok(Some(left)),
         }
     }
@@ -167,7 +167,7 @@ impl<'r, 'o, 'p> PhaseIo<'r, 'o, 'p> {
         let limit = [step.limit, own].into_iter().flatten().min();
         let end = self.outer.step(Step { limit, ..step })?;
         if end.timed_out && own.is_some() && limit == own {
-            return Err(Stop::failed(Code::Timeout, PHASE_IS_LATE));
+            return Err(phase_is_late().into());
         }
         match &end.outcome {
             // Other failures are those of the machine or the run, about which the command decides nothing.
@@ -355,7 +355,7 @@ impl PhaseHost for PhaseIo<'_, '_, '_> {
     fn mark(&mut self, at: Attempt, mark: Mark) -> Result<(), Stop> {
         if mark == Mark::InProgress {
             // An attempt begins only if the budget is not used up.
-            self.outer.money_left()?;
+            self.outer.budgets_left()?;
         }
         self.restore()?;
         if mark == Mark::Reopened && !self.guarded(at.phase).is_empty() {

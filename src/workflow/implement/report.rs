@@ -1,15 +1,17 @@
 //! The outcome of each phase: the report, and the failure of a phase that did not pass.
 
+use super::is_passed;
 use super::phase_loop::{Attempt, Failing, Fault, PhaseProgress, Why};
 use super::prompt::short;
 use super::ready::ReadyPlan;
 use crate::clean::last_bytes;
-use crate::protocol::failure::{Code, Failure, PhaseFailure};
+use crate::protocol::failure::{Code, Failure, LimitValue, PhaseFailure};
 use crate::protocol::limits::STDERR_TAIL_BYTES;
 use crate::protocol::outbound::{ArtifactRef, PhaseReport, Text};
-use crate::protocol::words::Action;
+use crate::protocol::words::{Action, LimitField};
 use crate::workflow::counted;
 use crate::workflow::plan::PlanPhase;
+use crate::workflow::stop::Stop;
 use std::borrow::Cow;
 use std::time::Duration;
 
@@ -134,6 +136,22 @@ fn with_detail(mut failure: Failure, at: Attempt, id: String, fault: &Fault) -> 
     }
     failure.phase = Some(Box::new(detail));
     failure
+}
+
+/// Adds the facts about the phase to the failure of its time limit.
+pub(super) fn late(stop: Stop, ready: &ReadyPlan, progress: &[PhaseProgress]) -> Stop {
+    match stop {
+        Stop::Failed(mut failure) if failure.limit == Some(LimitField::PhaseTimeout) => {
+            failure.value = ready.options.phase_timeout_s.map(|limit| LimitValue(limit.0));
+            let open = ready.plan.phases.iter().zip(progress).find(|(_, progress)| !is_passed(progress.state));
+            failure.phase = open.map(|(phase, progress)| {
+                let attempt = progress.attempts.into();
+                Box::new(PhaseFailure { phase: phase.id(), attempt, ..PhaseFailure::default() })
+            });
+            Stop::Failed(failure)
+        }
+        other @ (Stop::Failed(_) | Stop::Cancelled { .. } | Stop::Lost) => other,
+    }
 }
 
 /// The reason why an attempt failed, as the end of a sentence.

@@ -2,6 +2,7 @@
 
 use crate::playback::world::{DATA, DOTS, LABEL};
 use crate::support;
+use crate::workflows::implement::{PLAN, allowed, phase, plan};
 
 use serde_json::{Value, json};
 use std::fs::{self, File};
@@ -233,12 +234,33 @@ fn a_flag_sets_the_images_and_a_dry_run_shows_their_paths() {
 }
 
 #[test]
-fn a_workflow_takes_no_images() {
-    let case = with_dots(Case::with(Script::hello()));
-    let done = case.run(&["spec", "--image", "dots.png", "Count."]);
-    assert!(done.refused(2).contains("--image"), "{done:?}");
-    let mut session = case.subcommand("spec").spawn();
-    session.start(json!({"images": ["dots.png"]}));
-    let message = session.finish().failed("invalid_request")["message"].to_string();
-    assert!(message.contains("`images` cannot be used with a workflow"), "{message}");
+fn in_a_workflow_each_session_gets_the_images_with_its_first_prompt() {
+    let images = |outcome: &Outcome| -> Vec<usize> {
+        let all = outcome.log().received();
+        let prompts = all.iter().filter(|line| line["type"] == "user");
+        let is_image = |block: &&Value| block["type"] == "image";
+        let count =
+            |line: &Value| line["message"]["content"].as_array().map_or(0, |all| all.iter().filter(is_image).count());
+        prompts.map(count).collect()
+    };
+    let start = json!({"prompt": "Count.", "images": ["dots.png"], "workflow": {"name": "count", "attempts": 2}});
+    let mut session = with_dots(Case::with(Script::hello())).subcommand("spec").spawn();
+    session.start(start);
+    let outcome = session.finish();
+    outcome.failed("result_invalid");
+    assert_eq!(images(&outcome), [1, 0], "two turns of one session");
+
+    let work = "case $(cat \"$D/stdin\") in *'Implement Phase 2'*) touch b;; *) touch a;; esac";
+    let text = plan(&[phase(1, &["test -e a"], ""), phase(2, &["test -e b"], "")]);
+    let case = with_dots(Case::with(Script::new().sh(work).done("Done"))).subcommand("implement");
+    let case = case.file(&format!("work/{PLAN}"), &text).git();
+    let dry = case.run(&["implement", "--dry-run", "--image", "dots.png", "greeting"]);
+    assert!(dry.out.lines().any(|line| line.starts_with("image        ")), "{dry:?}");
+    let mut start = allowed(json!({}));
+    start["images"] = json!(["dots.png"]);
+    let mut session = case.spawn();
+    session.start(start);
+    let outcome = session.finish();
+    outcome.completed();
+    assert_eq!(images(&outcome), [1, 1], "two sessions");
 }

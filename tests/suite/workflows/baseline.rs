@@ -1,6 +1,6 @@
 //! Tests of the baseline of `implement`: the commands of a phase before its first attempt.
 
-use crate::support::{Case, Session, in_time, run};
+use crate::support::{Case, Frame, Session, in_time, run};
 use crate::workflows::commits::authored;
 use crate::workflows::implement::{
     PLAN, allowed, baseline, commands, phase, plan, plan_of, project, prompts, report, states,
@@ -14,7 +14,7 @@ fn one(command: &str) -> String {
 
 /// A run that asks whether the phase is done already.
 #[track_caller]
-fn asked(case: Case) -> (Session, crate::support::Frame) {
+fn asked(case: Case) -> (Session, Frame) {
     let mut session = case.spawn();
     let mut start = allowed(json!({}));
     start["interactive"] = json!(true);
@@ -35,6 +35,10 @@ fn each_phase_begins_with_its_commands_outside_any_attempt() {
     let first = outcome.progress("phase")[0].payload();
     assert_eq!((&first["state"], &first["attempt"]), (&json!("verifying"), &json!(0)));
     assert_eq!(first["text"], "Phase 1 of 1, before the work");
+    let starting = |f: &Frame| f.payload()["status"] == "starting";
+    let started = |f: &Frame| f.payload()["kind"] == "phase" && f.payload()["state"] == "started";
+    let place = |is: &dyn Fn(&Frame) -> bool| outcome.frames.iter().position(is).unwrap();
+    assert!(place(&starting) > place(&started), "no agent starts for a command");
     assert_eq!(report(&outcome)[0]["attempts"], 1);
     assert!(!prompts(&outcome)[0].contains("# Earlier attempt"), "{}", prompts(&outcome)[0]);
 }
@@ -124,7 +128,7 @@ fn limits_and_stops_hold_for_a_baseline() {
     let text = plan(&[phase(1, &["test -e a || sleep 600", "test -e b"], "")]);
     let outcome = run(project(&text, "touch a b").git(), allowed(json!({"verify_timeout_s": 1})));
     outcome.completed();
-    assert_eq!(baseline(&outcome), ["P1 test -e a || sleep 600: cancelled"], "no further command runs");
+    assert_eq!(baseline(&outcome), ["P1 test -e a || sleep 600: failed"], "no further command runs");
     let endless = || project(&one("touch began; sleep 600"), "touch a").git();
     for (name, message) in [("timeout_s", "timeout_s"), ("phase_timeout_s", "phase_timeout_s")] {
         let mut seconds = 0.75;

@@ -75,6 +75,26 @@ fn a_draft_that_breaks_a_rule_is_mended_in_the_second_turn_of_the_same_session()
 }
 
 #[test]
+fn each_rejection_names_the_rules_and_the_lines_in_the_frames_and_in_the_log() {
+    let worse = bad().replace("- [ ] R2", "* R2");
+    let steps = [write(DRAFT, &bad()), write(DRAFT, &worse), write(DRAFT, GOOD)];
+    let mut start = login(json!({}));
+    start["progress"] = json!("minimal");
+    let outcome = run(claude(&steps), start);
+    outcome.completed();
+    let all = outcome.warnings("draft_rejected");
+    let texts: Vec<&str> = all.iter().map(|frame| frame.text("text")).collect();
+    let line = 1 + worse.lines().position(|line| line.starts_with("* R2")).unwrap();
+    let first = format!("The draft of attempt 1 of 3 was rejected: {DRAFT}:5: open-question");
+    let second =
+        format!("The draft of attempt 2 of 3 was rejected: {DRAFT}:5: open-question, {DRAFT}:{line}: not-a-task");
+    assert_eq!(texts, [&first, &second]);
+    let did = claude(&steps).run(&["spec", "--headless", "--name", "login", "Log in"]);
+    assert_eq!(did.code, Some(0), "{did:?}");
+    assert!(did.err.contains(&first) && did.err.contains(&second), "{did:?}");
+}
+
+#[test]
 fn a_single_attempt_fails_at_once() {
     let outcome = run(claude(&[write(DRAFT, &bad()), write(DRAFT, GOOD)]), login(json!({"attempts": 1})));
     outcome.failed("result_invalid");
@@ -92,6 +112,9 @@ fn a_missing_draft_goes_back_to_the_agent_too() {
     outcome.completed();
     let again = outcome.log().prompts()[1].clone();
     assert!(again.lines().any(|line| line.starts_with("0: missing-file: ")), "{again}");
+    let outcome = run(claude(&["true".into()]), login(json!({"attempts": 1})));
+    let failed = outcome.failed("result_invalid");
+    assert_eq!(failed["workflow"]["tasks"], Value::Null, "no file was checked");
 }
 
 #[test]

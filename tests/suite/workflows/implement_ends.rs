@@ -154,6 +154,7 @@ fn a_command_that_takes_too_long_fails_and_its_processes_are_stopped() {
         let outcome = run(project(&one(&["echo begun; sleep 600"]), "touch a").git(), start);
         let detail = &outcome.failed("verification_failed")["detail"];
         assert_eq!((&detail["timed_out"], &detail["exit_code"]), (&json!(true), &Value::Null));
+        assert_eq!(outcome.progress("tool").last().unwrap().text("state"), "failed");
         let said = detail["output_tail"].as_str().unwrap();
         if said == "begun\n" { Ok(()) } else { Err(format!("{said:?} in {seconds} s")) }
     });
@@ -175,7 +176,10 @@ fn the_limit_of_a_phase_covers_its_commands() {
         if !outcome.case().work().join("began").exists() {
             return Err(format!("the command did not begin within {seconds} s"));
         }
-        assert!(failed["message"].as_str().unwrap().contains("phase_timeout_s"));
+        assert!(failed["message"].as_str().unwrap().contains("workflow.phase_timeout_s"));
+        let detail = &failed["detail"];
+        let told = [&detail["limit"], &detail["value"], &detail["phase"], &detail["attempt"]];
+        assert_eq!(told, [&json!("phase_timeout_s"), &json!(seconds), &json!("P1"), &json!(1)]);
         assert!(plan_of(&outcome).contains("<!-- spektacular: in_progress attempts=1"));
         assert_eq!(report(&outcome)[0]["state"], "open");
         Ok(())

@@ -1,6 +1,6 @@
 //! A workflow is one run with several parts: limits, stops, secrets, sessions and locks apply to all of them together.
 
-use crate::support::agent::{SESSION, Script, error_result, quote};
+use crate::support::agent::{SESSION, Script, bash, error_result, quote};
 use crate::support::{Case, Session, in_time, list, read, run};
 use crate::workflows::implement::{PLAN, allowed, commands, phase, plan, plan_of, project, prompts, report, states};
 use crate::workflows::spec::GOOD;
@@ -86,6 +86,7 @@ fn the_limit_of_cost_is_for_all_sessions_together() {
     let failed = outcome.failed("limit_reached");
     assert_eq!((&failed["usage"]["cost_usd"], outcome.log().prompts().len()), (&json!(0.25), 1));
     assert!(failed["message"].as_str().unwrap().contains("max_cost_usd"), "{failed}");
+    assert_eq!(failed["detail"], json!({"limit": "max_cost_usd", "value": 0.25}));
     // The run ends before the next attempt, and no frame reports the beginning of one.
     assert_eq!(states(&outcome).last().unwrap(), "P1 passed 1");
     assert_eq!(report(&outcome)[1]["attempts"], 0);
@@ -128,6 +129,29 @@ fn a_forged_plan_is_put_back_however_the_run_ends() {
 }
 
 #[test]
+fn the_limits_of_tokens_and_of_tool_calls_are_for_all_sessions_together() {
+    let text = plan(&[phase(1, &["true"], ""), phase(2, &["true"], "")]);
+    // Each phase is a session with one call of a tool and 22 tokens.
+    let works = || Script::new().sh("echo $$ >>work.txt").tool("toolu_1", "Bash", &bash("true"), "").exits("Done");
+    for (field, used, less, more) in [("max_tokens", 22.0, 30.0, 44.0), ("max_tool_calls", 1.0, 1.0, 2.0)] {
+        let limited = |limit: f64| {
+            let mut start = allowed(json!({}));
+            start[field] = json!(limit as u64);
+            run(claude(&text, works()), start)
+        };
+        // Nothing is left for the second session.
+        let outcome = limited(used);
+        assert_eq!(outcome.failed("limit_reached")["detail"], json!({"limit": field, "value": used}));
+        assert_eq!((outcome.log().prompts().len(), &report(&outcome)[1]["attempts"]), (1, &json!(0)));
+        // What is left is too little for it.
+        let outcome = limited(less);
+        let detail = &outcome.failed("limit_reached")["detail"];
+        assert_eq!((&detail["limit"], &detail["value"]), (&json!(field), &json!(less)), "the limit of the whole run");
+        limited(more).completed();
+    }
+}
+
+#[test]
 fn the_limit_of_time_covers_the_commands_too() {
     let mut seconds = 0.75;
     in_time(|| {
@@ -140,6 +164,7 @@ fn the_limit_of_time_covers_the_commands_too() {
             return Err(format!("the command did not begin within {seconds} s"));
         }
         assert!(failed["message"].as_str().unwrap().contains("timeout_s"), "{failed}");
+        assert_eq!(failed["detail"], json!({"limit": "timeout_s", "value": seconds}), "the limit of the whole run");
         assert_eq!(report(&outcome)[0]["state"], "open");
         Ok(())
     });

@@ -82,7 +82,10 @@ fn the_folder_of_a_draft_exists_before_the_agent_writes_and_goes_if_it_stays_emp
         case(PLAN).agent(Script::new().sh(&format!("test -d {FOLDER}.draft && touch seen")).done("Done")),
         once.clone(),
     );
-    empty.failed("result_invalid");
+    let failed = empty.failed("result_invalid");
+    assert_eq!(failed["workflow"]["tasks"], Value::Null, "no file was checked");
+    let message = failed["message"].as_str().unwrap();
+    assert!(message.contains("run the command again. --continue needs a draft."), "{message}");
     assert!(empty.case().work().join("seen").exists());
     assert!(!empty.case().work().join(format!("{FOLDER}.draft")).exists());
     once["prompt"] = json!("Log in");

@@ -736,6 +736,7 @@ export type WarningCode =
   | "review_findings"
   | "unreviewed"
   | "name_taken"
+  | "draft_rejected"
   | "checkpoint_missing"
   | "rewind_refused"
   | (string & {});
@@ -1482,7 +1483,8 @@ export type LimitField =
   | "turn_timeout_s"
   | "start_timeout_s"
   | "idle_timeout_s"
-  | "question_timeout_s";
+  | "question_timeout_s"
+  | "phase_timeout_s";
 
 export interface Mismatch {
   /** The place in the result, as a JSON pointer. Empty: the whole result. */

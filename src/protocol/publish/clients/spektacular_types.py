@@ -784,6 +784,7 @@ WarningCode = Union[Literal[
     "review_findings",
     "unreviewed",
     "name_taken",
+    "draft_rejected",
     "checkpoint_missing",
     "rewind_refused",
 ], str]
@@ -1574,6 +1575,7 @@ LimitField = Literal[
     "start_timeout_s",
     "idle_timeout_s",
     "question_timeout_s",
+    "phase_timeout_s",
 ]
 
 
