@@ -134,7 +134,7 @@ fn the_overview_names_every_command() {
 }
 
 /// The words of an example, split as by a shell, from the program's name to the next shell operator.
-fn words(line: &str) -> Vec<String> {
+pub(super) fn words(line: &str) -> Vec<String> {
     let line = &line[line.find("spektacular ").unwrap()..];
     let (mut words, mut word, mut inside) = (Vec::new(), String::new(), false);
     for c in line.chars() {

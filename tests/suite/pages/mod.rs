@@ -7,4 +7,5 @@ mod messages;
 pub(crate) mod page;
 mod readme;
 pub(crate) mod reference;
+mod samples;
 pub(crate) mod workflow;

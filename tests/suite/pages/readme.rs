@@ -100,27 +100,6 @@ fn the_session_at_the_top_is_a_real_one() {
     assert_eq!(fs::read_dir(case.work()).unwrap().count(), 0, "the session leaves a file where it was typed");
 }
 
-/// Makes times such as `(0.1s)` equal, because they differ from run to run.
-fn without_times(text: &str) -> String {
-    let time = regex_lite::Regex::new(r"\([0-9]+\.[0-9]s\)").unwrap();
-    time.replace_all(text, "(0.0s)").into_owned()
-}
-
-#[test]
-fn the_session_of_the_workflows_is_a_real_one() {
-    let section = section_of(&page(TERMINAL), "From an idea to verified code");
-    let block = section.split("```console\n").nth(1).unwrap().split("```").next().unwrap();
-    assert!(block.lines().count() <= 10, "{block}");
-    let case = sandbox();
-    let steps: Vec<(&str, &str)> = block.split("$ ").skip(1).map(|step| step.split_once('\n').unwrap()).collect();
-    assert_eq!(steps.len(), 3, "{block}");
-    for (line, wanted) in steps {
-        let done = command("sh", &case).args(["-c", line]).output().unwrap();
-        assert_eq!((without_times(text(&done.stdout)).as_str(), text(&done.stderr)), (wanted, ""), "{line}");
-    }
-    assert!(block.contains("  failed grep "), "no failure is noticed: {block}");
-}
-
 /// The words of a command line in the README, with the sandbox's tmp instead of /tmp.
 fn words(line: &str, case: &Case) -> Vec<String> {
     let (flags, prompt) = line.split_once(" \"").unwrap();
@@ -187,32 +166,6 @@ fn the_client_for_a_conversation_cancels_a_turn() {
     let done = running.wait_with_output().unwrap();
     assert!(done.status.success() && next.peek().is_none(), "{seen:?}");
     assert!(case.path("work/hello.md").exists());
-}
-
-#[test]
-fn the_clients_in_python_pass_the_check() {
-    let name = "the_clients_in_python_pass_the_check";
-    if Command::new("python3").arg("--version").output().is_err() {
-        return not_checked(name, "python3 is not installed");
-    }
-    for (client, words) in
-        [(block("python"), [].as_slice()), (block_of(&page(ORCHESTRATORS), "python"), &["demo", "go"])]
-    {
-        let case = sandbox().file("client", &client).file("spektacular.py", &Client::Python.file());
-        let mut check = command(PROGRAM, &case);
-        check.args(["protocol", "check", "--", "python3"]).arg(case.path("client")).args(words);
-        let done = check.output().unwrap();
-        assert!(done.status.success(), "{}", text(&done.stdout));
-    }
-}
-
-#[test]
-fn the_client_in_a_shell_passes_the_check() {
-    let case = sandbox().file("client", &block_of(&page(ORCHESTRATORS), "sh"));
-    let mut check = command(PROGRAM, &case);
-    check.args(["protocol", "check", "--", "sh"]).arg(case.path("client")).args(["demo", "go"]);
-    let done = check.output().unwrap();
-    assert!(done.status.success(), "{}", text(&done.stdout));
 }
 
 #[test]
@@ -347,13 +300,6 @@ fn samples_are_wrapped_for_reading() {
         }
     }
     assert!(samples > 100, "{samples} lines of samples");
-}
-
-#[test]
-fn the_log_of_a_run_is_a_real_one() {
-    let shown = fs::read_to_string(root().join("testdata/screens/run/log.txt")).unwrap();
-    let block = format!("```text\n$ spektacular adhoc --yes \"fix the failing test\"\n{shown}```\n");
-    assert!(page(TERMINAL).contains(&block), "{TERMINAL} lacks the output in testdata/screens/run/log.txt:\n{block}");
 }
 
 /// `terminal::pictures` holds each to a run of the program.
