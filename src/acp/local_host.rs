@@ -2,6 +2,7 @@
 
 use super::shared::ServerHost;
 use super::store::{self, StoredSession};
+use crate::agent::stored::StoredPart;
 use crate::base64;
 use crate::process::guard::GuardedScratch;
 use crate::process::tree::nonce;
@@ -19,6 +20,8 @@ pub(crate) struct Lookups {
     pub(crate) login: Box<dyn Fn() -> Option<String>>,
     /// Removes secrets from a text, also those of these MCP servers, as run.start takes them.
     pub(crate) redact: Box<Redact>,
+    /// The content of the agent's own session with this id. Empty: it cannot be read here.
+    pub(crate) own_session: Box<dyn Fn(&str) -> Vec<StoredPart>>,
 }
 
 type Redact = dyn Fn(&str, Option<&str>) -> String;
@@ -87,6 +90,10 @@ impl ServerHost for LocalServerHost {
     fn keep(&mut self, session: &str, updates: &str) {
         // A history that cannot be stored is only not replayed.
         let _ = store::keep(session, updates);
+    }
+
+    fn own_session(&self, agent_session: &str) -> Vec<StoredPart> {
+        (self.known.own_session)(agent_session)
     }
 
     fn history(&self, session: &str) -> String {

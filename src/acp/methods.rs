@@ -153,7 +153,10 @@ impl AcpServer {
     /// Like [`AcpServer::resume`], with the history of the session before the response.
     fn load(&mut self, params: &Object<'_>) -> Result<Value, RequestError> {
         let result = self.resume(params)?;
-        self.shared.replay(&params.string("sessionId").unwrap_or_default());
+        let id = params.string("sessionId").unwrap_or_default();
+        if let Some(session) = self.sessions.get(&id) {
+            session.replay(&mut self.shared);
+        }
         Ok(result)
     }
 

@@ -1,10 +1,13 @@
 //! Everything that the sessions of a client share, with the orders for the edge and the questions to the machine.
 
 use super::history::UpdateHistory;
+use super::own_session;
 use super::refusal::RequestError;
+use super::session::Place;
 use super::store::StoredSession;
 use super::{Facts, WAITING_BYTES};
 use crate::agent::rpc;
+use crate::agent::stored::StoredPart;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -51,6 +54,8 @@ pub(crate) trait ServerHost {
     fn store(&mut self, session: &StoredSession);
     /// Adds updates to the history of a session, a line each.
     fn keep(&mut self, session: &str, updates: &str);
+    /// The content of the agent's own session with this id. Empty: it cannot be read here.
+    fn own_session(&self, agent_session: &str) -> Vec<StoredPart>;
     /// The history of a session: its updates, a line each.
     fn history(&self, session: &str) -> String;
     /// An absolute path without links and dots, as far as it exists.
@@ -159,9 +164,18 @@ impl SharedState {
         }
     }
 
-    /// Sends the client the history of a session.
-    pub(super) fn replay(&mut self, session: &str) {
+    /// Sends the client the history of a session: from the agent's own session, which also has the turns outside this
+    /// program, or else as it was shown. `agent_session`: the agent's id of it.
+    pub(super) fn replay(&mut self, session: &str, agent_session: &str, place: &Place) {
         self.keep_history(session);
+        let own = own_session::updates(&self.host.own_session(agent_session), &place.cwd);
+        if !own.is_empty() {
+            for mut update in own {
+                own_session::map_strings(&mut update, &|text| self.host.redact(text, place.servers.as_deref()));
+                self.tell(session, &update);
+            }
+            return;
+        }
         for line in self.host.history(session).lines() {
             // A line may be cut if the process was killed.
             if let Ok(update) = serde_json::from_str::<Value>(line) {

@@ -6,6 +6,7 @@ use super::server::ClientLine;
 use super::shared::{ChildKey, ServerEffect, ServerHost};
 use super::store::StoredSession;
 use super::{AcpServer, Facts};
+use crate::agent::stored::StoredPart;
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -53,6 +54,9 @@ impl ServerHost for FakeHost {
     }
     fn keep(&mut self, session: &str, updates: &str) {
         self.histories.entry(session.into()).or_default().push_str(updates);
+    }
+    fn own_session(&self, _: &str) -> Vec<StoredPart> {
+        Vec::new()
     }
     fn history(&self, session: &str) -> String {
         self.histories.get(session).cloned().unwrap_or_default()

@@ -57,6 +57,7 @@ mod reply;
 pub(crate) mod result;
 pub(crate) mod rpc;
 mod shell;
+pub(crate) mod stored;
 pub mod text;
 mod title;
 mod tool_input;

@@ -3,6 +3,7 @@
 //! read the files and start the processes.
 
 use super::Base;
+use super::stored::StoredPart;
 use super::vendor::Vendor;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::limits::ARGUMENT_BYTES;
@@ -283,6 +284,8 @@ pub struct SessionFiles {
     pub loadable: Option<fn(&str) -> String>,
     /// The cost of the session so far in US dollars, if a line of its file reports it. `None`: no line does.
     pub cost: Option<fn(&str) -> Option<f64>>,
+    /// The content of a session's file. `None`: its format is not read.
+    pub(crate) parts: Option<fn(&str) -> Vec<StoredPart>>,
 }
 
 /// The start of an agent's own interface.

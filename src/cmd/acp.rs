@@ -1,18 +1,22 @@
 //! `acp`: serves an agent to a client of the Agent Client Protocol.
 
 use super::agent_check::{capabilities, login};
+use super::export::newest;
 use super::{complain, configured, named};
 use crate::acp::{AcpServer, Facts, LocalServerHost, Lookups, serve};
 use crate::agent::Program;
 use crate::agent::limit::{Keeper, Limit};
-use crate::agent::native::LoggedIn;
+use crate::agent::native::{LoggedIn, SessionStore, is_session_id};
 use crate::agent::registry::Agent;
+use crate::agent::stored::StoredPart;
 use crate::cli::command::{Command, CommandText, Runnable};
 use crate::cli::row::{Flag, FlagForm, Row, agent, flags, own, store_alone};
 use crate::cli::{Wrong, text, typed_fields};
 use crate::config::Layers;
 use crate::engine::redactor_here;
-use crate::process::query::find;
+use crate::io::files::open_regular;
+use crate::process::query::{find, variable};
+use crate::process::session_files::find as find_session;
 use crate::protocol::failure::Failure;
 use crate::protocol::fields;
 use crate::protocol::request::Options;
@@ -21,6 +25,7 @@ use crate::protocol::words::{McpTransport, OnUnsupported};
 use crate::suggest::{Typed, Unknown};
 use serde_json::value::RawValue;
 use std::ffi::OsString;
+use std::io::Read;
 use std::path::PathBuf;
 
 pub(super) const COMMAND: Command = Command {
@@ -91,6 +96,9 @@ impl AcpArgs {
     }
 }
 
+/// The maximum size of an agent's own session whose history is replayed, in bytes.
+const SESSION_BYTES: u64 = 16 << 20;
+
 /// Runs the command; returns the exit code.
 fn run(typed: &AcpArgs) -> u8 {
     match server(typed) {
@@ -106,10 +114,11 @@ fn server(typed: &AcpArgs) -> Result<AcpServer, Failure> {
     let (options, _) = layers.under(start);
     let redactor = redactor_here(&options, Some(&agent));
     let facts = facts(typed, &layers, &agent, options);
-    let (missing, logged_in) = (agent.clone(), agent);
+    let (missing, logged_in, stored) = (agent.clone(), agent.clone(), agent);
     let known = Lookups {
         missing: Box::new(move || why_missing(&missing)),
         login: Box::new(move || how_to_log_in(&logged_in)),
+        own_session: Box::new(move |id| own_session(&stored, id).unwrap_or_default()),
         redact: Box::new(move |text, servers| {
             let mut of_client = Options::default();
             if let Some(servers) = servers.and_then(|servers| serde_json::from_str(servers).ok()) {
@@ -158,6 +167,18 @@ fn why_missing(agent: &Agent) -> Option<String> {
     }
     let install = agent.base.install.as_ref().map(|install| format!(" To install it: {install}.")).unwrap_or_default();
     Some(format!("{} is not installed.{install}", agent.display_name))
+}
+
+/// The content of an agent's own session. `None`: it is not in a file that we read.
+fn own_session(agent: &Agent, id: &str) -> Option<Vec<StoredPart>> {
+    let Some(SessionStore::File(files)) = &agent.native().sessions else { return None };
+    let read = files.parts.filter(|_| is_session_id(id))?;
+    let path = newest(find_session(files, id, &|name| variable(&agent.base, name)))?;
+    let file = open_regular(&path).ok()?;
+    let is_short = file.metadata().ok()?.len() <= SESSION_BYTES;
+    let mut text = Vec::new();
+    file.take(SESSION_BYTES).read_to_end(&mut text).ok().filter(|_| is_short)?;
+    Some(read(&String::from_utf8_lossy(&text)))
 }
 
 fn how_to_log_in(agent: &Agent) -> Option<String> {

@@ -157,7 +157,7 @@ fn no_session(agent: &Agent) -> Failure {
 }
 
 /// The most recently changed file.
-fn newest(files: Vec<PathBuf>) -> Option<PathBuf> {
+pub(super) fn newest(files: Vec<PathBuf>) -> Option<PathBuf> {
     files.into_iter().max_by_key(|path| path.metadata().and_then(|meta| meta.modified()).ok())
 }
 

@@ -367,6 +367,40 @@ fn a_loaded_session_has_its_history_and_its_settings() {
     client.finish();
 }
 
+/// The agent's own session has the turns that a person had in the agent's own interface too.
+#[test]
+fn a_loaded_session_has_the_history_of_the_agents_own_session() {
+    let mut client = Client::new(Case::with(two_turns()).env("FORGE_API_KEY", "hunter2-Zq7731-x-y"));
+    let session = client.session();
+    assert_eq!(client.turn(&session, "First"), "end_turn");
+    let own = [
+        json!({"type": "user", "message": {"role": "user", "content": "First"}}),
+        json!({"type": "assistant", "message": {"content": [{"type": "text", "text": "One"}]}}),
+        json!({"type": "user", "message": {"role": "user", "content": "Elsewhere, with hunter2-Zq7731-x-y"}}),
+        json!({"type": "assistant", "message": {"content": [
+            {"type": "tool_use", "id": "c", "name": "Bash", "input": {"command": "cargo test"}}]}}),
+        json!({"type": "user", "message": {"content": [
+            {"type": "tool_result", "tool_use_id": "c", "content": "Exit code 101\nbad", "is_error": true}]}}),
+    ];
+    let own: String = own.iter().map(|line| format!("{line}\n")).collect();
+    let case = client.stop().file(&format!("home/.claude/projects/work/{SESSION}.jsonl"), &own);
+    let work = case.work();
+    let mut client = Client::new(case);
+    client.call("session/load", json!({"sessionId": session, "cwd": work, "mcpServers": []}));
+    let updates: Vec<Value> = client.seen.iter().map(|line| line["params"]["update"].clone()).collect();
+    let updates: Vec<Value> = updates.into_iter().filter(|update| update["sessionUpdate"].is_string()).collect();
+    let wanted = [
+        ("user_message_chunk", "First"),
+        ("agent_message_chunk", "One"),
+        ("user_message_chunk", "Elsewhere, with [redacted]"),
+        ("tool_call", "Run cargo test: failed"),
+    ];
+    assert_eq!(told(&updates), wanted.map(|(kind, text)| (kind.to_owned(), text.to_owned())));
+    assert_eq!((&updates[3]["status"], &updates[3]["rawOutput"]["exit_code"]), (&json!("failed"), &json!(101)));
+    assert_eq!(updates[3]["rawInput"], json!({"command": "cargo test"}));
+    client.finish();
+}
+
 #[test]
 fn the_title_of_a_stored_session_shows_no_secret() {
     let secret = "hunter2-Zq7731-x-y";

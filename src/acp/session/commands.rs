@@ -7,6 +7,11 @@ use crate::protocol::prompt::{called_command, first_word};
 use serde_json::{Value, json};
 
 impl ClientSession {
+    /// Sends the client the history.
+    pub(in crate::acp) fn replay(&self, shared: &mut SharedState) {
+        shared.replay(&self.id, self.agent_session.as_deref().unwrap_or_default(), &self.place);
+    }
+
     /// Passes the agent's commands on, also to later sessions of the directory: an agent lists them only once it runs.
     pub(super) fn learn_commands(&mut self, frame: &Object<'_>, shared: &mut SharedState) {
         let command = |command: Object<'_>| {

@@ -10,6 +10,7 @@ pub(crate) mod agents;
 mod ask;
 mod call;
 mod errors;
+mod gemini_stored;
 mod model_choice;
 mod modes;
 mod native;

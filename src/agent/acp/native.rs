@@ -52,6 +52,7 @@ pub(super) static GEMINI: Native = Native {
         kept: Some("\"type\":\"gemini\""),
         loadable: Some(|id| format!("session-0000-00-00T00-00-{}.jsonl", last_digits(id))),
         cost: None,
+        parts: Some(super::gemini_stored::parts),
     })),
     modes: GEMINI_MODES,
     // A file of ours for `--policy` replaces this folder.

@@ -21,6 +21,7 @@ mod native;
 mod result;
 mod speech;
 mod steer;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod tools;

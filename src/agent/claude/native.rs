@@ -54,6 +54,7 @@ pub(crate) static NATIVE: Native = Native {
         kept: None,
         loadable: None,
         cost: Some(cost_in),
+        parts: Some(super::stored::parts),
     })),
     modes: &["plan"],
     own_rules: Some(OwnRules { sources: hook_sources, kept: longest_hook }),

@@ -14,6 +14,7 @@ mod native;
 mod script;
 mod servers;
 mod skills;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod turns;

@@ -43,6 +43,7 @@ pub(crate) static NATIVE: Native = Native {
         kept: None,
         loadable: None,
         cost: None,
+        parts: Some(super::stored::parts),
     })),
     modes: &MODES,
     // Measured on 0.169.0: without user namespaces, each command fails, unless it uses Landlock.

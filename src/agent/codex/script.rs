@@ -10,7 +10,7 @@ pub(super) fn script_of(command: &str) -> Option<String> {
 }
 
 /// Whether a text is a known shell with flags, up to its script: `/bin/bash -lc `.
-fn is_shell(wrapper: &str) -> bool {
+pub(super) fn is_shell(wrapper: &str) -> bool {
     let Some((shell, flags)) = wrapper.strip_suffix(' ').and_then(|wrapper| wrapper.split_once(' ')) else {
         return false;
     };

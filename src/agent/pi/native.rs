@@ -25,6 +25,7 @@ pub(crate) static NATIVE: Native = Native {
         kept: None,
         loadable: None,
         cost: None,
+        parts: None,
     })),
     interface: Some(Interface { args, has_modes: false, asking_env: |_| None, not_for_people: &[], env_remove: &[] }),
     modes: &[],

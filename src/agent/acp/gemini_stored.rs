@@ -1,0 +1,119 @@
+//! The sessions that Gemini CLI stores: a line for each message, the newest form of a message last, and lines that set all
+//! messages anew.
+
+use crate::agent::stored::{StoredEdit, StoredPart, StoredTool, lines};
+use crate::agent::title;
+use crate::json::Object;
+use crate::protocol::words::Category;
+use serde_json::Value;
+
+/// The beginning of the text with which Gemini CLI itself begins a session.
+const CONTEXT: &str = "<session_context>";
+
+pub(super) fn parts(session: &str) -> Vec<StoredPart> {
+    let mut messages: Vec<Object<'_>> = Vec::new();
+    for line in lines(session) {
+        match line.object("$set").map(|set| (set.raw("messages").is_some(), set)) {
+            Some((true, set)) => messages = set.objects("messages").collect(),
+            Some((false, _)) => {}
+            None => match messages.iter_mut().find(|known| known.str("id").is_some_and(|id| line.is("id", &id))) {
+                Some(known) => *known = line,
+                None => messages.push(line),
+            },
+        }
+    }
+    messages.iter().flat_map(of_message).collect()
+}
+
+fn of_message(message: &Object<'_>) -> Vec<StoredPart> {
+    let text = |of: &Object<'_>, name: &str| of.string(name).filter(|text| !text.trim().is_empty());
+    match message.str("type").as_deref() {
+        Some("user") => {
+            let texts = message.objects("content").filter_map(|part| text(&part, "text"));
+            let own = texts.chain(text(message, "content")).filter(|text| !text.starts_with(CONTEXT));
+            own.map(StoredPart::Prompt).collect()
+        }
+        Some("gemini") => {
+            let thought = |thought: Object<'_>| {
+                let both = [text(&thought, "subject"), text(&thought, "description")].into_iter().flatten();
+                StoredPart::Reasoning(both.collect::<Vec<_>>().join("\n"))
+            };
+            let thoughts = message.objects("thoughts").map(thought);
+            let said = text(message, "content").map(StoredPart::Text);
+            thoughts.chain(said).chain(message.objects("toolCalls").map(|call| StoredPart::Tool(tool(&call)))).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn tool(call: &Object<'_>) -> StoredTool {
+    let name = call.string("name").unwrap_or_default();
+    let category = match &*name {
+        "run_shell_command" => Category::Execute,
+        "write_file" | "replace" => Category::Edit,
+        "read_file" | "read_many_files" => Category::Read,
+        "glob" | "grep_search" | "search_file_content" | "list_directory" => Category::Search,
+        "web_fetch" | "google_web_search" => Category::Fetch,
+        _ => Category::Other,
+    };
+    let args = call.object("args");
+    let about = ["command", "file_path", "path", "pattern", "query", "prompt"];
+    let about = args.and_then(|args| about.iter().find_map(|name| args.string(name))).unwrap_or_default();
+    let shown = call.object("resultDisplay");
+    let edit = shown.and_then(|shown| {
+        let is_new = shown.bool("isNewFile") == Some(true);
+        let old = if is_new { None } else { Some(shown.string("originalContent")?) };
+        Some(StoredEdit { path: shown.string("filePath")?, old, new: shown.string("newContent")? })
+    });
+    let succeeded = call.is("status", "success");
+    let answers = call.objects("result").filter_map(|part| part.object("functionResponse")?.object("response"));
+    let outputs = answers.filter_map(|answer| answer.string("output").or_else(|| answer.string("error")));
+    StoredTool {
+        call: call.string("id").unwrap_or_default(),
+        title: title(category, if name == "write_file" { "write" } else { &name }, &about),
+        paths: args.and_then(|args| args.string("file_path")).into_iter().collect(),
+        input: call.raw("args").and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or(Value::Null),
+        succeeded: Some(succeeded),
+        output: outputs.collect(),
+        exit_code: None,
+        edits: edit.filter(|_| succeeded).into_iter().collect(),
+        name,
+        category,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parts;
+    use crate::agent::stored::{StoredEdit, StoredPart};
+
+    /// A session of 0.61.0, without the fields that are not read.
+    const SESSION: &str = r#"{"sessionId":"b1d37b45","kind":"main"}
+{"$set":{"messages":[{"id":"a","type":"user","content":[{"text":"<session_context>\nThis is the Gemini CLI."}]}]}}
+{"id":"b","type":"user","content":[{"text":"Look at it"}]}
+{"$set":{"lastUpdated":"2026-11-28T19:26:49.075Z"}}
+{"id":"c","type":"gemini","content":"Two things at once.","thoughts":[{"subject":"Plan","description":"Two files."}]}
+{"id":"d","type":"gemini","content":"","toolCalls":[{"id":"write_1","name":"write_file","args":{"file_path":"/w/one.txt"},"status":"executing"}]}
+{"id":"d","type":"gemini","content":"","toolCalls":[{"id":"write_1","name":"write_file","args":{"file_path":"/w/one.txt","content":"one\n"},"result":[{"functionResponse":{"response":{"output":"Created."}}}],"status":"success","resultDisplay":{"filePath":"/w/one.txt","originalContent":"","newContent":"one\n","isNewFile":true}},{"id":"run_2","name":"run_shell_command","args":{"command":"false"},"result":[{"functionResponse":{"response":{"error":"no"}}}],"status":"error"}]}
+{"id":"e","type":"user","content":[{"functionResponse":{"id":"write_1","response":{"output":"Created."}}}]}
+"#;
+
+    #[test]
+    fn a_session_has_its_prompts_its_texts_and_its_tools_with_their_ends() {
+        let parts = parts(SESSION);
+        let [
+            StoredPart::Prompt(prompt),
+            StoredPart::Reasoning(thought),
+            StoredPart::Text(text),
+            StoredPart::Tool(write),
+            StoredPart::Tool(run),
+        ] = parts.as_slice()
+        else {
+            panic!("{parts:?}")
+        };
+        assert_eq!((&**prompt, &**thought, &**text), ("Look at it", "Plan\nTwo files.", "Two things at once."));
+        assert_eq!((&*write.title, write.succeeded, &*write.output), ("Write /w/one.txt", Some(true), "Created."));
+        assert_eq!(write.edits, [StoredEdit { path: "/w/one.txt".into(), old: None, new: "one\n".into() }]);
+        assert_eq!((&*run.title, run.succeeded, &*run.output), ("Run false", Some(false), "no"));
+    }
+}
