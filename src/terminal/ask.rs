@@ -11,18 +11,24 @@ use crate::protocol::inbound::{Inbound, Message};
 use crate::protocol::outbound::Question;
 use crate::protocol::question::{AnswerInput, Given, Kind};
 use crate::protocol::text::Text;
-use crate::protocol::words::Resolution;
+use crate::protocol::words::{Purpose, Resolution};
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 /// A longer time limit counts as none for a person.
 const NO_LIMIT: Duration = Duration::from_secs(24 * 3600);
 
+/// The text that goes back to the question before, in a group.
+pub(super) const BACK: &str = "<";
+
 /// The waiting questions; the first is being asked.
 #[derive(Debug, Default)]
 pub(super) struct Asking {
     look: Look,
     waiting: VecDeque<Waiting>,
+    /// The answered questions of a group that has open ones, which the person may still change. The run gets their
+    /// answers with the last one.
+    held: Vec<(Waiting, Inbound)>,
     /// The lines of questions whose answers were given in advance, by id.
     in_advance: HashMap<QuestionId, String>,
     /// The answer typed last, where the screen does not show it yet: the label of an option, or the meaning of Enter.
@@ -75,8 +81,8 @@ pub(super) struct Reaction {
     pub(super) entered: bool,
     /// The text to show after that.
     pub(super) shown: Shown,
-    /// The answer that the keys ended.
-    pub(super) meant: Option<Inbound>,
+    /// The answers that the keys ended.
+    pub(super) meant: Vec<Inbound>,
 }
 
 fn limited(time: Duration) -> Option<Duration> {
@@ -143,6 +149,7 @@ impl Asking {
         if let Some(line) = self.in_advance.remove(id) {
             return if resolution == Resolution::Answered { Shown::lines(line) } else { Shown::default() };
         }
+        self.held.retain(|(held, _)| held.question.question_id != *id);
         let Some(at) = self.waiting.iter().position(|waiting| waiting.question.question_id == *id) else {
             return Shown::default();
         };
@@ -158,6 +165,7 @@ impl Asking {
         if resolution == Resolution::Withdrawn {
             // The rest of the group is withdrawn next: it must not show before that.
             self.waiting.retain(|other| Some(&other.question.group_id) != over.as_ref());
+            self.held.clear();
         }
         if !self.stays {
             self.mode = None;
@@ -237,7 +245,7 @@ impl Asking {
     /// The prompt's last line, to show again below other output.
     pub(super) fn mark(&self, now: Instant) -> Shown {
         let Some(first) = self.waiting.front() else { return Shown::default() };
-        let prompt = prompt::input(&first.question, first.left(now), &self.look);
+        let prompt = prompt::input(&first.question, first.left(now), !self.held.is_empty(), &self.look);
         let typed = self.editor.again(self.face(first, now, usize::MAX));
         Shown { prompt: prompt + &typed, ..Shown::default() }
     }
@@ -268,6 +276,7 @@ impl Asking {
     /// Drops all questions.
     pub(super) fn end(&mut self) {
         self.waiting.clear();
+        self.held.clear();
         (self.since, self.stays) = (None, false);
         self.leave();
     }
@@ -310,8 +319,14 @@ impl Asking {
     }
 
     /// Takes the end of an answer: returns the text to show and the answer it means.
-    fn ended(&mut self, end: AnswerEnd, now: Instant) -> (Shown, Option<Inbound>) {
-        let Some(first) = self.waiting.front() else { return (Shown::default(), None) };
+    fn ended(&mut self, end: AnswerEnd, now: Instant) -> (Shown, Vec<Inbound>) {
+        if end == AnswerEnd::Text(BACK.into())
+            && let Some((earlier, _)) = self.held.pop()
+        {
+            self.waiting.push_front(earlier);
+            return (self.prompt(now), Vec::new());
+        }
+        let Some(first) = self.waiting.front() else { return (Shown::default(), Vec::new()) };
         let mut is_enter_alone = false;
         let meaning = match end {
             AnswerEnd::Text(text) => {
@@ -336,14 +351,35 @@ impl Asking {
                     message: message.map(Text::from),
                     ..AnswerInput::default()
                 };
-                self.since = None;
                 let alone = || prompt::enter(&first.question).filter(|_| is_enter_alone);
                 self.chosen = prompt::chosen(&first.question, input.given.as_ref()).or_else(alone);
-                return (Shown::default(), Some(Inbound::bare(Message::Answer(input))));
+                return self.answered(Inbound::bare(Message::Answer(input)), now);
             }
-            Meaning::Explain => prompt::help(&first.question),
+            Meaning::Explain => prompt::help(&first.question, !self.held.is_empty()),
             Meaning::Refused(why) => prompt::refusal(&why, &self.look),
         };
-        (Shown { lines, ..self.mark(now) }, None)
+        (Shown { lines, ..self.mark(now) }, Vec::new())
+    }
+
+    /// Takes the answer to the open question. Holds it if the person may still change it.
+    fn answered(&mut self, answer: Inbound, now: Instant) -> (Shown, Vec<Inbound>) {
+        let Some(first) = self.waiting.pop_front() else { return (Shown::default(), Vec::new()) };
+        let goes_on = |other: &Waiting| other.question.group_id == first.question.group_id;
+        // A limit counts until the run has the answer, and an answer to a permission may cover another one.
+        let may_change = first.until.is_none() && first.question.ask.purpose != Purpose::Permission;
+        if may_change && self.waiting.iter().any(goes_on) {
+            self.held.push((first, answer));
+            (self.editor, self.doubted) = (Editor::default(), None);
+            let chosen = self.chosen.take().map(|label| format!("  {label}\n")).unwrap_or_default();
+            let next = self.prompt(now);
+            return (Shown { lines: chosen + &next.lines, ..next }, Vec::new());
+        }
+        self.since = None;
+        let (asked, mut answers): (Vec<Waiting>, Vec<Inbound>) = self.held.drain(..).unzip();
+        answers.push(answer);
+        // The run may repeat one of them, which is then asked next.
+        asked.into_iter().rev().for_each(|earlier| self.waiting.push_front(earlier));
+        self.waiting.push_front(first);
+        (Shown::default(), answers)
     }
 }

@@ -3,7 +3,7 @@
 //! back until it is whole. Code blocks stay as they are.
 
 use super::table::Table;
-use super::width::{self, is_ideograph};
+use super::width::{self, is_breakable, is_ideograph, push_broken};
 
 const BOLD: (&str, &str) = ("\u{1b}[1m", "\u{1b}[22m");
 const CODE: (&str, &str) = ("\u{1b}[36m", "\u{1b}[39m");
@@ -220,9 +220,14 @@ impl Page {
             out.push('\n');
             (self.blanks, self.column) = (self.indent, 0);
         }
-        self.column += self.blanks + columns;
+        self.column += self.blanks;
         out.push_str(&" ".repeat(std::mem::take(&mut self.blanks)));
-        out.push_str(&styled);
+        if self.target.is_none() && is_breakable(word, self.indent, columns, width) {
+            self.column = push_broken(&styled, &" ".repeat(self.indent), self.column, width, out);
+        } else {
+            self.column += columns;
+            out.push_str(&styled);
+        }
     }
 
     /// The kind of a line, by its first word.
@@ -459,7 +464,7 @@ mod tests {
         assert_eq!(shown("one two three four", 9), "one two\nthree\nfour");
         assert_eq!(shown("- one two three\n  - four five", 11), "- one two\n  three\n  - four\n    five");
         assert_eq!(shown("10. one two", 8), "10. one\n    two");
-        assert_eq!(shown("> a quote", 5), "> a\n  quote");
+        assert_eq!(shown("> a quote", 7), "> a\n  quote");
         assert_eq!(shown("averyverylongword x", 5), "averyverylongword\nx");
         assert_eq!(shown("| no table stays as it is |", 5), "| no table stays as it is |");
         assert_eq!(shown("漢字 漢字 漢字", 9), "漢字 漢字\n漢字");
@@ -468,5 +473,9 @@ mod tests {
             "- a\n  - b\n    1. one two\n       three\n       four"
         );
         assert_eq!(shown("- 漢字漢字漢字 word", 8), "- 漢字漢\n  字漢字\n  word");
+        // A word that is longer than a line keeps the indent; a path or an address stays whole.
+        assert_eq!(shown("- an averyverylongword x", 8), "- an\n  averyv\n  erylon\n  gword\n  x");
+        assert_eq!(shown("- **averylongword**", 8), "- <b>averyl\n  ongwor\n  d</b>");
+        assert_eq!(shown("- see a/very/long/path x", 8), "- see\n  a/very/long/path\n  x");
     }
 }

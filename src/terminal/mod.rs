@@ -428,9 +428,9 @@ impl ScreenPeer for TerminalPeer {
             self.screen.entered();
         }
         // The answer's effect shows once the run reports it.
-        let mut chunk = if meant.is_none() { self.place(shown, now) } else { Chunk::default() };
+        let mut chunk = if meant.is_empty() { self.place(shown, now) } else { Chunk::default() };
         chunk.before.splice(0..0, echo.into_bytes());
-        Understood { chunk, messages: meant.into_iter().collect() }
+        Understood { chunk, messages: meant }
     }
 
     fn note(&mut self, line: &str) -> Chunk {

@@ -211,8 +211,9 @@ fn without_header<'a>(detail: &'a str, asked: &[String]) -> &'a str {
     without_first_hunk(index().or_else(change).unwrap_or(detail))
 }
 
-/// The line that says how to answer, and the prompt mark. `left`: the time left, where it is limited.
-pub(super) fn input(question: &Question, left: Option<Duration>, look: &Look) -> String {
+/// The line that says how to answer, and the prompt mark. `left`: the time left, where it is limited. `back`: whether the
+/// question before can be answered anew.
+pub(super) fn input(question: &Question, left: Option<Duration>, back: bool, look: &Look) -> String {
     let ask = &question.ask;
     let hint = match &ask.kind {
         Kind::Confirm => "yes or no".to_owned(),
@@ -226,8 +227,9 @@ pub(super) fn input(question: &Question, left: Option<Duration>, look: &Look) ->
         Kind::FilePath => "a path".into(),
     };
     let enter = enter(question).map(|what| format!("Enter: {what}, ")).unwrap_or_default();
+    let back = if back { "<: back, " } else { "" };
     let within = left.map(|left| format!(" within {}", span(Duration::from_secs(seconds(left))))).unwrap_or_default();
-    let hint = look.paint(Ink::Dim, &format!("Answer{within} with {hint} ({enter}?: help)"));
+    let hint = look.paint(Ink::Dim, &format!("Answer{within} with {hint} ({enter}{back}?: help)"));
     let room = " ".repeat(indent(left, look) - MARK.len());
     format!("{hint}\n{room}{MARK}")
 }
@@ -279,8 +281,8 @@ fn shown(default: &Answer, kind: &Kind) -> String {
 /// The help about answers of several lines.
 const LINES: &str = "For several lines, press Alt-Enter at the end of a line, or paste them: Enter sends all.";
 
-/// The text that `?` shows.
-pub(super) fn help(question: &Question) -> String {
+/// The text that `?` shows. `back`: whether the question before can be answered anew.
+pub(super) fn help(question: &Question, back: bool) -> String {
     let ask = &question.ask;
     let mut lines: Vec<String> = match &ask.kind {
         Kind::Confirm => vec!["Type yes, no, y or n.".into()],
@@ -302,6 +304,7 @@ pub(super) fn help(question: &Question) -> String {
     };
     lines.extend(rules(&ask.validation));
     lines.extend(enter(question).map(|what| format!("Enter alone means: {what}.")));
+    lines.extend(back.then(|| "< goes back to the question before.".to_owned()));
     lines.push("Ctrl-D declines to answer. Ctrl-C cancels the run.".into());
     lines.iter().map(|line| format!("  {line}\n")).collect()
 }

@@ -85,8 +85,12 @@ pub(super) fn wrap(lines: &str, width: usize) -> String {
                 out.push_str(&prefix);
                 column = indent;
             }
+            let text = word.trim_end();
             if is_verbatim && column + visible(word) > width {
                 column = push_broken(word, &prefix, column, width, &mut out);
+            } else if is_breakable(text, indent, visible(text), width) {
+                column = push_broken(text, &prefix, column, width, &mut out) + visible(&word[text.len()..]);
+                out.push_str(&word[text.len()..]);
             } else {
                 out.push_str(word);
                 column += visible(word);
@@ -107,8 +111,14 @@ fn continuation(line: &str, width: usize) -> String {
     " ".repeat(hanging(line).min(width / 2))
 }
 
+/// Whether a word of this many columns is broken, because it is longer than an indented row. Paths and addresses stay
+/// whole, to be copied.
+pub(super) fn is_breakable(word: &str, indent: usize, columns: usize, width: usize) -> bool {
+    indent > 0 && 2 * indent <= width && indent + columns > width && !word.contains('/')
+}
+
 /// Adds a word that is longer than a row. Returns the column behind it.
-fn push_broken(word: &str, prefix: &str, mut column: usize, width: usize, out: &mut String) -> usize {
+pub(super) fn push_broken(word: &str, prefix: &str, mut column: usize, width: usize, out: &mut String) -> usize {
     let (mut is_colour, indent) = (false, columns(prefix));
     for sign in signs(word) {
         let columns = if is_colour || sign.starts_with(char::is_control) { 0 } else { columns(sign) };
@@ -166,6 +176,8 @@ mod tests {
             ("  | one two three\n", "  | one two\n  | three\n"),
             ("  n, one two three\n", "  n, one two\n  three\n"),
             ("averyverylongword and\n", "averyverylongword\nand\n"),
+            ("  2. averyverylongword x\n", "  2. averyve\n     rylongw\n     ord x\n"),
+            ("  2. a/very/long/path x\n", "  2. a/very/long/path\n     x\n"),
             ("\u{1b}[1m? one two three\u{1b}[0m\n", "\u{1b}[1m? one two\n  three\u{1b}[0m\n"),
             ("\u{1b}[2mtwelve letter\u{1b}[0m\n", "\u{1b}[2mtwelve\nletter\u{1b}[0m\n"),
         ] {

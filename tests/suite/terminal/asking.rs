@@ -103,6 +103,39 @@ fn questions_that_belong_together_are_counted_and_checked() {
 }
 
 #[test]
+fn a_person_goes_back_to_an_earlier_question_of_a_group() {
+    let question = |id: &str| json!({"id": id, "header": "Head", "question": format!("The {id}?"), "isSecret": false});
+    let codex = || Codex::new().asks_together(json!([question("first"), question("second"), question("third")]));
+    let together = |first: &str| {
+        let answers = [("first", first), ("second", "two"), ("third", "three")];
+        let answers: serde_json::Map<_, _> =
+            answers.map(|(id, answer)| (id.to_owned(), json!({"answers": [answer]}))).into_iter().collect();
+        json!({"answers": answers}).to_string()
+    };
+    let mut person = at(codex().says("Done.")).at_terminal(RUN);
+    let seen = person.answers("The first? (1 of 3)", "wrong");
+    assert!(!seen.contains("<: back"), "{seen}");
+    let seen = person.answers("The second? (2 of 3)", "too early");
+    assert!(seen.contains("<: back, ?: help"), "{seen}");
+    person.answers("The third? (3 of 3)", "<");
+    person.answers("The second? (2 of 3)", "<");
+    person.answers("The first? (1 of 3)", "one");
+    person.answers("The second? (2 of 3)", "?");
+    person.answers("< goes back to the question before.", "two");
+    person.answers("The third? (3 of 3)", "three");
+    assert_eq!(person.ends().0, 0);
+    assert_eq!(answers(&person), [together("one")]);
+    // With a limit the run gets each answer at once.
+    let limited: Vec<&str> = RUN.iter().copied().chain(["--question-timeout", "600"]).collect();
+    let mut person = at(codex().says("Done.")).at_terminal(&limited);
+    person.answers("The first? (1 of 3)", "<");
+    person.answers("The second? (2 of 3)", "two");
+    person.answers("The third? (3 of 3)", "three");
+    assert_eq!(person.ends().0, 0);
+    assert_eq!(answers(&person), [together("<")]);
+}
+
+#[test]
 fn a_permission_shows_the_exact_action() {
     let long: Vec<String> = (1..=50).map(|n| format!("echo line {n}")).collect();
     let codex = Codex::new().asks_to_run(&long.join("\n")).asks_to_run("rm -r build").says("Done.");
