@@ -115,6 +115,7 @@ fn refused(why: NoRewind) -> CheckpointReport {
     let (why, files) = match why {
         NoRewind::Unknown => ("there is no such checkpoint", Vec::new()),
         NoRewind::Changed(files) => ("somebody else changed a file that a turn changed too", files),
+        NoRewind::Kind(files) => ("a file became a folder since then, or a folder a file", files),
         NoRewind::File(file) => ("a file cannot be replaced", vec![file]),
         NoRewind::Git(why) => (words(why), Vec::new()),
     };

@@ -59,6 +59,9 @@ pub(crate) enum NoRewind {
     Unknown,
     /// Somebody else changed these files, too: absolute paths.
     Changed(Vec<PathBuf>),
+    /// These became folders since the checkpoint, or were folders: absolute paths. One of the two names would have to go
+    /// before the other could come, so that a failure between them could not be undone.
+    Kind(Vec<PathBuf>),
     /// This file cannot be read or written.
     File(PathBuf),
     Git(Incomplete),
@@ -97,9 +100,21 @@ fn split(names: &[u8]) -> impl Iterator<Item = &[u8]> {
     names.split(|&byte| byte == 0).filter(|name| !name.is_empty())
 }
 
+/// The files of which others are below.
+fn names_above(files: &Differences) -> impl Iterator<Item = &[u8]> {
+    let mut folders: BTreeSet<&[u8]> = BTreeSet::new();
+    for name in files.keys() {
+        let slashes = name.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+        folders.extend(slashes.map(|(at, _)| &name[..at]));
+    }
+    files.keys().map(Vec::as_slice).filter(move |name| folders.contains(name))
+}
+
 /// A file to put back, made ready beside its place.
 struct Change {
     path: PathBuf,
+    /// The folder above it that was there before.
+    kept: PathBuf,
     folder: OpenFolder,
     name: OsString,
     /// The new content under a name of its own. `None`: the file is to be removed.
@@ -204,6 +219,10 @@ impl Checkpoints {
         if !changed.is_empty() {
             return Err(NoRewind::Changed(changed));
         }
+        let kind: Vec<PathBuf> = names_above(&files).map(|name| self.git.absolute(name)).collect();
+        if !kind.is_empty() {
+            return Err(NoRewind::Kind(kind));
+        }
         let (old, new) = (self.stage(&now, &files, 0, until)?, self.stage(&target, &files, 1, until)?);
         let done = self.put_back(&files, (&old, &new), until)?;
         span.end = self.take(except, until).ok();
@@ -300,13 +319,12 @@ impl Checkpoints {
             }
         });
         if done.is_err() {
-            for change in &ready {
-                change.clear();
-                self.remove_empty(&change.path);
-            }
+            ready.iter().for_each(Change::clear);
+            ready.iter().for_each(|change| remove_empty(&change.path, &change.kept));
         }
         done?;
-        ready.iter().filter(|change| change.new.is_none()).for_each(|change| self.remove_empty(&change.path));
+        let removed = ready.iter().filter(|change| change.new.is_none());
+        removed.for_each(|change| remove_empty(&change.path, self.git.root()));
         Ok(ready.into_iter().map(|change| (change.path, change.action)).collect())
     }
 
@@ -314,6 +332,8 @@ impl Checkpoints {
     fn make_ready(&self, name: &[u8], sides: &[Option<Blob>; 2], new: &Path) -> Result<Change, NoRewind> {
         let (relative, path) = (Path::new(OsStr::from_bytes(name)), self.git.absolute(name));
         let failed = |_: io::Error| NoRewind::File(path.clone());
+        let is_folder = |folder: &&Path| folder.symlink_metadata().is_ok();
+        let kept = path.ancestors().skip(1).find(is_folder).unwrap_or(self.git.root()).to_owned();
         let [before, after] = sides;
         let name = relative.file_name().ok_or_else(|| NoRewind::File(path.clone()))?.to_owned();
         let mut parents = relative.parent().unwrap_or(Path::new("")).components();
@@ -333,14 +353,14 @@ impl Checkpoints {
             None => None,
             Some((mode, _)) => Some(written(&folder, &name, &new.join(relative), mode == LINK).map_err(failed)?),
         };
-        Ok(Change { path, folder, name, new, action })
+        Ok(Change { path, kept, folder, name, new, action })
     }
+}
 
-    /// Removes the folders that a removed file leaves empty.
-    fn remove_empty(&self, file: &Path) {
-        let parents = file.ancestors().skip(1).take_while(|folder| *folder != self.git.root());
-        let _ = parents.map(fs::remove_dir).take_while(Result::is_ok).count();
-    }
+/// Removes the empty folders above a file that is gone, up to this one.
+fn remove_empty(file: &Path, end: &Path) {
+    let parents = file.ancestors().skip(1).take_while(|folder| *folder != end);
+    let _ = parents.map(fs::remove_dir).take_while(Result::is_ok).count();
 }
 
 impl Change {
@@ -410,5 +430,29 @@ fn same_bytes(one: &Path, other: &Path) -> io::Result<bool> {
         if count == 0 {
             return Ok(other.read(&mut right)? == 0);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Differences, names_above, remove_empty};
+    use std::fs;
+
+    #[test]
+    fn a_file_above_others_is_found_whatever_stands_between_them() {
+        let files: Differences = ["a", "a-b", "a/b", "c/d", "c/d.txt", "e/f", "e/f/g/h"]
+            .into_iter()
+            .map(|name| (name.as_bytes().to_vec(), [None, None]))
+            .collect();
+        assert_eq!(names_above(&files).collect::<Vec<_>>(), [&b"a"[..], b"e/f"]);
+    }
+
+    #[test]
+    fn a_folder_that_was_there_before_stays_although_it_is_empty() {
+        let root = tempfile::tempdir().unwrap();
+        let kept = root.path().join("kept");
+        fs::create_dir_all(kept.join("new/below")).unwrap();
+        remove_empty(&kept.join("new/below/file"), &kept);
+        assert!(kept.is_dir() && !kept.join("new").exists());
     }
 }

@@ -129,6 +129,22 @@ fn a_file_that_somebody_else_changed_stops_a_rewind() {
     end(session);
 }
 
+/// A rewind cannot be undone between the two steps of such a change.
+#[test]
+fn a_file_that_became_a_folder_stops_a_rewind_and_is_named() {
+    let case = Case::new().git().file("work/a", "a file\n").file("work/b/deep.txt", "deep\n");
+    let root = case.work();
+    let mut session = begun(case, "rm a; mkdir a; echo x > a/x; echo other > c");
+    refused(&rewind(&mut session, "p_0"), "a file became a folder since then, or a folder a file: a");
+    turn(&mut session, "rm -r b; echo file > b", "p_1");
+    refused(&rewind(&mut session, "p_1"), "a file became a folder since then, or a folder a file: b");
+    assert_eq!(
+        (read(&root, "a/x"), read(&root, "b"), read(&root, "c")),
+        ("x\n".into(), "file\n".into(), "other\n".into())
+    );
+    end(session);
+}
+
 #[test]
 fn a_rewind_follows_no_link_and_replaces_no_ignored_file() {
     let case = Case::new().git().file("work/d/f", "in\n").file("outside/f", "out\n").file("work/plain", "plain\n");
