@@ -23,7 +23,7 @@ The folder holds specifications, plans, prompts, notes for agents, and the proje
 The project's folder is the nearest one with a .spektacular, up to the root of the git work tree; otherwise that root.
 Outside a git work tree, it is the current directory. Existing files are not changed.
 With --here, it is the current directory, such as a package of a monorepo, which is a project of its own from then on.
-In the folder of a bare repository, only --here makes one: the worktrees of that repository would not see it.",
+In the folder of a bare repository, init needs --here, because the worktrees of that repository would not see the folder.",
             examples: &[
                 ("spektacular init", "create the missing files, and list all"),
                 ("spektacular init --here", "make the current directory a project"),

@@ -27,10 +27,10 @@ pub(super) const COMMAND: Command = Command {
             more: "\
 FILE holds the frames of a run, as adhoc, spec, plan and implement write them with --output json, or a recording of --record.
 Several files make one page. `-` is stdin. Without --out, the page goes to stdout.
-The page needs no network and no script. It shows the end, the plan, the files, the time, the tokens, the questions, and
+The page needs no network and no script. It shows the outcome, the plan, the files, the time, the tokens, the questions, and
 each step of the agent. Frames of --progress full have diffs and outputs. A run.start among the frames adds the prompt.
 A line longer than 16 MiB is skipped, and a text is cut at 64 KiB. The page holds at most 16 MiB of text and 20,000 events,
-and tells what it leaves out.",
+and says what it leaves out.",
             examples: &[
                 (
                     "spektacular adhoc --output json --progress full --prompt \"fix it\" > run.jsonl",

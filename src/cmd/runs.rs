@@ -22,11 +22,11 @@ pub(super) const ADHOC: Command = Command {
         &CommandText {
             about: "run one task through a coding agent",
             more: "\
-The prompt is the words, or comes from --prompt or --prompt-file.
+The prompt is the words on the command line, or comes from --prompt or --prompt-file.
 A pipe or a file on stdin is appended to the prompt, fenced as input.
 A - among the words puts the input there instead; a - alone makes it the whole prompt.
 Without a -, a pipe must begin within --input-timeout and end within 10 min.
-If stdin holds no input, as in a loop that reads it, add </dev/null.
+If stdin is not input for the run, as in a loop that reads it, add </dev/null.
 The agent's text goes to stdout, everything else to stderr.
 On a terminal, adhoc asks you the agent's questions. In the background, its questions wait until fg brings it back.
 With --output json, adhoc speaks a protocol: see `spektacular protocol`.

@@ -28,8 +28,8 @@ pub(super) const COMMAND: Command = Command {
         &CommandText {
             about: "list, show, merge and remove the worktrees that runs left",
             more: "\
-A worktree is one that --worktree made in this repository, in the user's state folder. NAME is its name.
-merge merges its branch into the branch here. It needs everything to be committed on both sides, and undoes a merge with
+The worktrees are those that --worktree made for this repository, in the user's state folder. NAME is the name of one.
+merge merges its branch into the current branch. It needs everything to be committed on both sides, and undoes a merge with
 conflicts. rm removes its folder, and its branch if another branch has all of its commits; it refuses to lose a commit.
 Neither touches a worktree in which a run works.",
             examples: &[

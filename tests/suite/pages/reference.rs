@@ -681,11 +681,11 @@ fn every_flag_every_code_and_every_word_is_named() {
         assert!(PAGE.contains(&format!("--{}", flag.long)), "the reference lacks --{}", flag.long);
     }
     for code in Code::ALL {
-        let cells = row(section("Failure codes"), &format!("`{}`", code.name()));
+        let cells = row(section("Failure codes, exit codes"), &format!("`{}`", code.name()));
         let retryable = if code.retryable() { "yes" } else { "no" };
         assert_eq!(cells[1..3], [&code.exit_code().to_string(), retryable], "{}", code.name());
     }
-    assert!(section("Failure codes").contains(&format!("Exit {EXIT_UNDELIVERED} ")));
+    assert!(section("Failure codes, exit codes").contains(&format!("Exit {EXIT_UNDELIVERED} ")));
     for warning in Warning::ALL {
         row(section("Warning codes"), &format!("`{}`", warning.word()));
     }
