@@ -21,9 +21,10 @@ pub(crate) struct Lookups {
     /// Removes secrets from a text, also those of these MCP servers, as run.start takes them.
     pub(crate) redact: Box<Redact>,
     /// The content of the agent's own session with this id. Empty: it cannot be read here.
-    pub(crate) own_session: Box<dyn Fn(&str) -> Vec<StoredPart>>,
+    pub(crate) own_session: Box<OwnSession>,
 }
 
+type OwnSession = dyn Fn(&str) -> Vec<StoredPart>;
 type Redact = dyn Fn(&str, Option<&str>) -> String;
 
 pub(crate) struct LocalServerHost {

@@ -393,7 +393,7 @@ fn a_loaded_session_has_the_history_of_the_agents_own_session() {
         ("user_message_chunk", "First"),
         ("agent_message_chunk", "One"),
         ("user_message_chunk", "Elsewhere, with [redacted]"),
-        ("tool_call", "Run cargo test: failed"),
+        ("tool_call", "Run cargo test"),
     ];
     assert_eq!(told(&updates), wanted.map(|(kind, text)| (kind.to_owned(), text.to_owned())));
     assert_eq!((&updates[3]["status"], &updates[3]["rawOutput"]["exit_code"]), (&json!("failed"), &json!(101)));
