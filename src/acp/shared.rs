@@ -3,7 +3,6 @@
 use super::history::UpdateHistory;
 use super::own_session;
 use super::refusal::RequestError;
-use super::session::Place;
 use super::store::StoredSession;
 use super::{Facts, WAITING_BYTES};
 use crate::agent::rpc;
@@ -165,13 +164,14 @@ impl SharedState {
     }
 
     /// Sends the client the history of a session: from the agent's own session, which also has the turns outside this
-    /// program, or else as it was shown. `agent_session`: the agent's id of it.
-    pub(super) fn replay(&mut self, session: &str, agent_session: &str, place: &Place) {
+    /// program, or else as it was shown. `agent_session`: the agent's id of
+    /// it. `servers`: the MCP servers, whose secrets are removed.
+    pub(super) fn replay(&mut self, session: &str, agent_session: &str, cwd: &str, servers: Option<&str>) {
         self.keep_history(session);
-        let own = own_session::updates(&self.host.own_session(agent_session), &place.cwd);
+        let own = own_session::updates(&self.host.own_session(agent_session), cwd);
         if !own.is_empty() {
             for mut update in own {
-                own_session::map_strings(&mut update, &|text| self.host.redact(text, place.servers.as_deref()));
+                own_session::map_strings(&mut update, &|text| self.host.redact(text, servers));
                 self.tell(session, &update);
             }
             return;

@@ -22,7 +22,7 @@ pub(super) const ADHOC: Command = Command {
         &CommandText {
             about: "run one task through a coding agent",
             more: "\
-The prompt is the words on the command line, or comes from --prompt or --prompt-file.
+The prompt is the words, or comes from --prompt or --prompt-file.
 A pipe or a file on stdin is appended to the prompt, fenced as input.
 A - among the words puts the input there instead; a - alone makes it the whole prompt.
 Without a -, a pipe must begin within --input-timeout and end within 10 min.

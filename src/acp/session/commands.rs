@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 impl ClientSession {
     /// Sends the client the history.
     pub(in crate::acp) fn replay(&self, shared: &mut SharedState) {
-        shared.replay(&self.id, self.agent_session.as_deref().unwrap_or_default(), &self.place);
+        let (agent_session, place) = (self.agent_session.as_deref().unwrap_or_default(), &self.place);
+        shared.replay(&self.id, agent_session, &place.cwd, place.servers.as_deref());
     }
 
     /// Passes the agent's commands on, also to later sessions of the directory: an agent lists them only once it runs.

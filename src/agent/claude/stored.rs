@@ -47,13 +47,13 @@ fn said(block: &Object<'_>) -> Option<StoredPart> {
         "thinking" => block.string("thinking").map(StoredPart::Reasoning),
         "tool_use" => {
             let (name, input) = (block.string("name")?, block.object("input"));
-            let places = tool_input::locations(input.as_ref());
+            let paths = input.map(|input| input.raws(["file_path", "notebook_path", "path"]));
             (!HIDDEN.contains(&&*name)).then(|| {
                 StoredPart::Tool(StoredTool {
                     call: block.string("id").unwrap_or_default(),
                     category: tool_input::category(&name),
                     title: tool_input::title(&name, input.as_ref()),
-                    paths: places.into_iter().map(|place| place.path.shown().to_owned()).collect(),
+                    paths: paths.into_iter().flatten().flatten().filter_map(Raw::string).collect(),
                     input: block
                         .raw("input")
                         .and_then(|raw| serde_json::from_str(raw.get()).ok())
@@ -75,7 +75,7 @@ fn ended(block: &Object<'_>, line: &Object<'_>, parts: &mut [StoredPart]) {
     let failed = block.bool("is_error") == Some(true);
     let result = line.object("toolUseResult");
     tool.succeeded = Some(!failed);
-    tool.output = tools::output(block).map(|text| text.shown().to_owned()).unwrap_or_default();
+    tool.output = block.string("content").or_else(|| block.texts("content")).unwrap_or_default();
     tool.exit_code = match &result {
         _ if failed => tools::exit_code(block),
         Some(result) => tools::is_success(result).then_some(0),

@@ -53,6 +53,7 @@ fn pages() -> Vec<PathBuf> {
 }
 
 /// The samples of a page. A fence inside a longer one is a part of that sample.
+#[track_caller]
 fn samples(page: &Path) -> Vec<Sample> {
     let name = page.strip_prefix(root()).unwrap().display();
     let (mut found, mut fence, mut before): (Vec<Sample>, Option<&str>, &str) = (Vec::new(), None, "");
