@@ -97,7 +97,9 @@ impl<R: Read + AsFd> LineReader<R> {
                 self.skipping = !ended;
                 continue;
             }
-            if line.len() + part.len() > self.limit {
+            // A CR before the LF belongs to the end of the line.
+            let is_cr = self.buffer[part.clone()].last() == Some(&b'\r');
+            if line.len() + part.len() > self.limit + usize::from(is_cr) {
                 self.skipping = !ended;
                 let room = HEAD_BYTES.saturating_sub(line.len()).min(part.len());
                 line.extend_from_slice(&self.buffer[part][..room]);
@@ -210,6 +212,7 @@ mod tests {
         assert_eq!(all(b"abc", 2), [too_long("abc")]);
         assert_eq!(all(&[b'x'; 2 * HEAD_BYTES], HEAD_BYTES), [too_long(&"x".repeat(HEAD_BYTES))]);
         assert_eq!(all(b"", 2), []);
+        assert_eq!(all(b"ab\r\nab\r\r\n", 2), [line("ab\r"), too_long("ab\r\r")], "a CR is part of the line's end");
     }
 
     #[test]

@@ -40,6 +40,10 @@ impl Artifacts {
     /// Reports a change, unless it was reported before.
     pub(super) fn report(&mut self, path: &Path, action: Action, texts: &FrameTexts, effects: &mut Effects) {
         let shown = texts.relative(path);
+        if shown == "." {
+            // An agent that names no file, or a folder, changed none that it names.
+            return;
+        }
         if self.part > 0 {
             let path = shown.redacted(&texts.redactor);
             if self.hides(&path) {
@@ -129,9 +133,24 @@ fn incomplete(why: Unseen) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::Artifacts;
+    use super::{Artifacts, Effects, FrameTexts};
     use crate::protocol::limits::REPORTED;
+    use crate::protocol::request::Options;
     use crate::protocol::words::Action;
+    use crate::redact::Redactor;
+    use std::path::Path;
+    use std::time::Duration;
+
+    #[test]
+    fn a_change_that_names_no_file_is_not_reported() {
+        let settings = Options::default().resolve("Go".into(), "agent".into(), "/w".into());
+        let texts = FrameTexts::new(&settings.cwd, Redactor::new());
+        let (mut artifacts, mut effects) = (Artifacts::default(), Effects::new(Duration::ZERO, &settings));
+        for path in ["", ".", "/w", "/w/a.txt"] {
+            artifacts.report(Path::new(path), Action::Modified, &texts, &mut effects);
+        }
+        assert_eq!(artifacts.list.iter().map(|it| it.path.unredacted()).collect::<Vec<_>>(), ["a.txt"]);
+    }
 
     #[test]
     fn a_million_changes_are_reported_and_no_more() {
