@@ -200,6 +200,7 @@ pub(super) fn retried_after(status: Option<u16>) -> &'static str {
 /// The words of a missing or broken connection.
 const CONNECTION: &[&str] = &[
     "unable to connect",
+    "cannot connect",
     "timed out",
     "timeout",
     "econn",
@@ -214,6 +215,7 @@ const CONNECTION: &[&str] = &[
     "connection refused",
     "connection reset",
     "connection closed",
+    "connection was closed",
     "connection error",
     "network error",
     "stream disconnected",

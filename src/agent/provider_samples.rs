@@ -34,6 +34,7 @@ pub const SAMPLES: &[Sample] = &[
     sample(None, "getaddrinfo ENOTFOUND api.example.com", Code::ProviderUnavailable),
     sample(None, "fetch failed", Code::ProviderUnavailable),
     sample(None, "stream disconnected before completion: closed", Code::ProviderUnavailable),
+    sample(None, "Cannot connect to API: The socket connection was closed unexpectedly.", Code::ProviderUnavailable),
     sample(None, "Your login has expired. Please log in again.", Code::AuthRequired),
     sample(None, "You have reached your usage limit.", Code::QuotaExceeded),
     sample(None, "The context window is full.", Code::ContextExceeded),
