@@ -136,9 +136,10 @@ impl Budget {
     }
 
     /// The list that excludes a tool. An agent that enforces the list itself may try an excluded tool and be
-    /// refused, so only the tool's work counts there.
+    /// refused, so only the work of a tool whose name is known counts there.
     pub(super) fn excludes(&self, tool: &str, moment: ToolMoment) -> Option<Limit> {
-        let counts = |list: &&ToolList| list.keeper == Keeper::Run || moment == ToolMoment::Done;
+        let is_known = moment == ToolMoment::Done && !tool.is_empty();
+        let counts = |list: &&ToolList| list.keeper == Keeper::Run || is_known;
         let allowed = self.allowed.as_ref().filter(counts);
         let disallowed = self.disallowed.as_ref().filter(counts);
         if allowed.is_some_and(|list| !list.names.iter().any(|entry| names_tool(rule_tool(entry), tool))) {
@@ -200,6 +201,9 @@ mod tests {
         assert_eq!(theirs.excludes("Write", ToolMoment::Called), None);
         assert_eq!(theirs.excludes("Write", ToolMoment::Done), Some(Limit::DisallowedTools));
         assert_eq!(theirs.excludes("Bash", ToolMoment::Done), None);
+        let theirs = Budget { allowed: list(&["Read"], Keeper::Agent), ..Budget::default() };
+        assert_eq!(theirs.excludes("Write", ToolMoment::Done), Some(Limit::AllowedTools));
+        assert_eq!(theirs.excludes("", ToolMoment::Done), None, "the agent may not name its tools");
     }
 
     #[test]

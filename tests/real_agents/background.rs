@@ -14,6 +14,7 @@ rows!(of a_refused_background_leaves_nothing_behind: claude Claude);
 rows!(of the_run_waits_for_a_sub_agent_in_the_background: claude Claude);
 rows!(of the_run_waits_for_a_wake_up: claude Claude);
 rows!(of a_turn_of_the_agents_own_takes_no_prompt: claude Claude);
+rows!(of a_goal_has_turns_of_its_own: codex Codex);
 rows!(of a_command_that_outlives_the_run_is_named: codex Codex);
 rows!(a_server_that_is_missing_fails_the_run_or_is_a_warning a_server_that_ends_at_its_start
     a_slow_server_is_awaited_if_it_is_required a_server_that_ends_at_work_is_told);
@@ -76,6 +77,28 @@ fn a_turn_of_the_agents_own_takes_no_prompt(agent: Agent) {
     let turns: Vec<_> = turns.iter().map(|turn| (turn.text("origin"), turn.text("final_text"))).collect();
     assert_eq!(turns, [("prompt", "I watch."), ("agent", "A heron came."), ("prompt", "It was grey.")]);
     assert!(run.stub().last_heard().contains("Which colour?"));
+}
+
+/// Codex goes on with an active goal, and a prompt of the user's gets a turn of its own.
+fn a_goal_has_turns_of_its_own(agent: Agent) {
+    let call = |name: &str, input: Value| json!({"calls": [{"tool": {"name": name, "input": input}}]});
+    let replies = [
+        call("create_goal", json!({"objective": "Count to two"})),
+        json!({"say": ["One."]}),
+        call("update_goal", json!({"status": "complete"})),
+        json!({"say": ["Two."]}),
+        json!({"say": ["It was grey."]}),
+    ];
+    let lab = Lab::playing(agent, &json!({"replies": replies}).to_string(), None);
+    let mut client = Client::start(lab, json!({"permissions": "allow", "conversation": true}), Vec::new());
+    client.until("the turn of the goal", |frame| frame.is_progress("turn") && frame.text("origin") == "agent");
+    client.session.send("run.input", json!({"prompt": "Which colour?"}));
+    client.session.send("run.input", json!({"end": true}));
+    let run = client.finish();
+    run.completed("It was grey.");
+    let turns = run.outcome.progress("turn");
+    let turns: Vec<_> = turns.iter().map(|turn| (turn.text("origin"), turn.text("final_text"))).collect();
+    assert_eq!(turns, [("prompt", "One."), ("agent", "Two."), ("prompt", "It was grey.")]);
 }
 
 fn a_command_that_outlives_the_run_is_named(agent: Agent) {

@@ -10,7 +10,7 @@ use crate::install::search_program;
 use crate::lab::Lab;
 
 rows!(tool_calls_are_counted turns_are_counted tokens_are_counted cost_is_limited);
-rows!(a_disallowed_tool_does_not_run a_tool_that_is_not_allowed_does_not_run);
+rows!(a_disallowed_tool_does_not_run a_tool_that_is_not_allowed_does_not_run a_tool_that_is_allowed_runs);
 rows!(read_only_changes_nothing read_only_reads_and_searches);
 rows!(of a_cost_without_a_price: opencode OpenCode);
 
@@ -83,6 +83,14 @@ fn a_disallowed_tool_does_not_run(agent: Agent) {
 
 fn a_tool_that_is_not_allowed_does_not_run(agent: Agent) {
     does_not_run(agent, json!({"allowed_tools": [agent.ways().reader]}));
+}
+
+/// A list does not hinder the tools that it names.
+fn a_tool_that_is_allowed_runs(agent: Agent) {
+    let run = allowed(agent, "shell_ok", json!({"allowed_tools": [agent.ways().shell]}));
+    run.completed("It spoke.");
+    let ended = run.outcome.progress("tool");
+    assert_eq!(ended.last().unwrap().text("name"), agent.ways().shell);
 }
 
 /// Reads and searches need no user.

@@ -20,10 +20,11 @@ rows!(of spec_globs: opencode OpenCode);
 // Gemini CLI and OpenCode have no tool of their own for questions here.
 rows!(of spec_asks: claude Claude, codex Codex);
 rows!(of spec_asks_nobody: claude Claude, codex Codex);
-rows!(spec_in_one_process);
+rows!(spec_in_one_process spec_asks_a_sub_agent);
 rows!(implement_mended implement_never_passes implement_idle implement_ticks implement_blocked implement_killed);
 
 const SPEC: &str = ".spektacular/specs/greeting.md";
+const DRAFT: &str = ".spektacular/specs/greeting.draft.md";
 const PLAN: &str = ".spektacular/plans/greeting/plan.md";
 const GOOD_SPEC: &str = "# Greeting\n\n## Overview\n\nPeople are greeted.\n\n## Requirements\n\n- [ ] R1: A greeting \
     is printed.\n- [ ] R2: It names the person.\n\n## Acceptance Criteria\n\n- The greeting names the person.\n";
@@ -121,6 +122,53 @@ fn looked(agent: Agent, scenario: &str) -> Vec<String> {
     assert!(run.questions().is_empty());
     assert!(run.tools().iter().all(|(_, state)| *state == "completed"), "{:?}", run.tools());
     run.stub().tool_results()
+}
+
+/// A sub-agent looks at the project before the draft is written, and nobody has to allow that.
+fn spec_asks_a_sub_agent(agent: Agent) {
+    let call = |name: &str, input: Value| json!({"calls": [{"tool": {"name": name, "input": input}}]});
+    let task = |kind: &str| {
+        call("Task", json!({"description": "Look around", "prompt": "Look around.", "subagent_type": kind}))
+    };
+    let draft = json!({"calls": [{"write": {"path": DRAFT, "content": GOOD_SPEC}}]});
+    let (looks, seen) = (json!({"calls": [{"read": "old.txt"}]}), json!({"say": ["I saw it."]}));
+    let (replies, more) = match agent {
+        // In the background the sub-agent would race with its parent for the replies of the script.
+        Agent::Claude | Agent::OldClaude => {
+            (vec![task("general-purpose"), looks, seen, draft], json!({"background": "refuse"}))
+        }
+        // Whichever of the two is first writes the draft.
+        Agent::Codex => (
+            vec![
+                call("collaboration__spawn_agent", json!({"message": "Look.", "task_name": "scout"})),
+                draft.clone(),
+                draft,
+            ],
+            json!({"agent_args": ["-c", "features.multi_agent_v2=true"]}),
+        ),
+        Agent::Gemini => {
+            let report = json!({"SummaryOfFindings": "Old.", "ExplorationTrace": [], "RelevantLocations": []});
+            let investigator = json!({"agent_name": "codebase_investigator", "prompt": "Look."});
+            (
+                vec![
+                    call("invoke_agent", investigator),
+                    looks,
+                    call("complete_task", json!({"report": report})),
+                    draft,
+                ],
+                json!({}),
+            )
+        }
+        Agent::OpenCode => (vec![task("general"), looks, seen, draft], json!({})),
+    };
+    let scenario = json!({"replies": replies, "after": {"say": ["Done."]}});
+    let mut payload = greeting(false);
+    payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let run = run(with(Lab::playing(agent, &scenario.to_string(), None), "spec"), payload, Vec::new());
+    is_specified(&run);
+    let tools = run.tools();
+    assert!(tools.contains(&("agent", "completed")), "{tools:?}");
+    assert!(tools.iter().all(|(_, state)| *state == "completed"), "{tools:?}");
 }
 
 /// A draft that breaks a rule goes back to the agent in the same run and the same session.

@@ -94,7 +94,7 @@ impl Acp {
         } else if once.is_some() {
             let identity = self.identity(&about, &earlier, call);
             let also = call.look.as_ref().and_then(|look| look.also);
-            let scope = Scope::of_request(subject.category, self.tool_name(&id, call), identity.as_deref());
+            let scope = Scope::of_request(subject.category, call.tool_name(&id, self.profile), identity.as_deref());
             let scope = scope.filter(|_| also.is_none());
             Ask { also: also.into_iter().collect(), ..Ask::permission(subject, text, scope) }
         } else {
@@ -214,12 +214,6 @@ impl Acp {
             fields.extend(texts(about).filter(|text| !text.is_empty() && !self.is_usual_directory(text)));
         }
         join(&text, fields)
-    }
-
-    fn tool_name<'a>(&self, id: &'a str, call: &'a Call) -> Option<&'a str> {
-        // Splits at the last separator: the name may contain the separator too.
-        let in_id = id.rsplit_once("__").map(|(name, _)| name).filter(|_| self.profile.ids_name_tools);
-        in_id.or(call.name.as_deref())
     }
 }
 

@@ -1,5 +1,6 @@
 //! A tool call as far as it is known, and the file changes in its content.
 
+use super::profile::Profile;
 use crate::agent::detail::rest;
 use crate::agent::shell::{self, FilesSeen};
 use crate::agent::{edits, title};
@@ -154,6 +155,15 @@ impl Call {
             Some((server, tool)) => title(Category::Mcp, server, tool),
             None => title(Category::Mcp, name, text),
         }
+    }
+
+    /// The tool, as the agent knows it.
+    pub(super) fn tool_name<'a>(&'a self, id: &'a str, profile: &Profile) -> Option<&'a str> {
+        // The name may contain the separator too. After it, the agent repeats the name, unless its provider gave an id.
+        let parts = || id.match_indices("__").map(|(at, separator)| (&id[..at], &id[at + separator.len()..]));
+        let in_id = || parts().find(|(name, rest)| rest.starts_with(name)).or_else(|| id.rsplit_once("__"));
+        let in_id = profile.ids_name_tools.then(in_id).flatten().map(|(name, _)| name);
+        in_id.or(self.name.as_deref())
     }
 
     /// A short name for the call, for the agent's model.

@@ -205,6 +205,7 @@ impl Acp {
 
     /// Reports a call, or an update of it.
     pub(super) fn show(&mut self, id: &str, out: &mut DriverOutput) {
+        let profile = self.profile;
         let Some(call) = self.calls.get_mut(id) else { return };
         let news = std::mem::take(&mut call.retitled) || !call.shown;
         call.shown = true;
@@ -215,7 +216,7 @@ impl Acp {
         out.events.push(AgentEvent::Tool {
             call: CallKey::of(id),
             category: call.category(),
-            name: call.name.clone().unwrap_or_default(),
+            name: call.tool_name(id, profile).unwrap_or_default().to_owned(),
             title: news.then(|| call.title().into()),
             locations: call.locations.clone(),
             input,

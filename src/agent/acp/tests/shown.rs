@@ -118,3 +118,15 @@ fn a_sub_agent_that_gemini_refuses_is_denied() {
     };
     assert_eq!((*category, *state), (Category::Agent, ToolState::Denied));
 }
+
+/// The beginning of the id is the name of Gemini's tool, which it tells nowhere else.
+#[test]
+fn a_tool_of_gemini_has_the_name_in_its_id() {
+    let mut driver = in_a_turn(find_profile(&Program::Command("gemini".into()), "gemini"));
+    let id = "mcp_a__b_read__mcp_a__b_read_1795293391074_0";
+    let update = json!({"sessionUpdate": "tool_call", "toolCallId": id, "status": "in_progress", "title": "Read", "kind": "other"});
+    let params = json!({"sessionId": "s", "update": update});
+    let (_, events) = hear(&mut driver, &json!({"jsonrpc": "2.0", "method": "session/update", "params": params}));
+    let [AgentEvent::Tool { name, .. }] = &events[..] else { panic!("{events:?}") };
+    assert_eq!(name, "mcp_a__b_read");
+}
