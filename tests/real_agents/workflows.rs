@@ -124,18 +124,18 @@ fn looked(agent: Agent, scenario: &str) -> Vec<String> {
     run.stub().tool_results()
 }
 
-/// A sub-agent looks at the project before the draft is written, and nobody has to allow that.
+/// A sub-agent looks at the project before the draft is written, without a user.
 fn spec_asks_a_sub_agent(agent: Agent) {
     let call = |name: &str, input: Value| json!({"calls": [{"tool": {"name": name, "input": input}}]});
-    let task = |kind: &str| {
-        call("Task", json!({"description": "Look around", "prompt": "Look around.", "subagent_type": kind}))
+    let task = |tool: &str, kind: &str| {
+        call(tool, json!({"description": "Look around", "prompt": "Look around.", "subagent_type": kind}))
     };
     let draft = json!({"calls": [{"write": {"path": DRAFT, "content": GOOD_SPEC}}]});
     let (looks, seen) = (json!({"calls": [{"read": "old.txt"}]}), json!({"say": ["I saw it."]}));
     let (replies, more) = match agent {
         // In the background the sub-agent would race with its parent for the replies of the script.
         Agent::Claude | Agent::OldClaude => {
-            (vec![task("general-purpose"), looks, seen, draft], json!({"background": "refuse"}))
+            (vec![task("Task", "general-purpose"), looks, seen, draft], json!({"background": "refuse"}))
         }
         // Whichever of the two is first writes the draft.
         Agent::Codex => (
@@ -159,10 +159,12 @@ fn spec_asks_a_sub_agent(agent: Agent) {
                 json!({}),
             )
         }
-        Agent::OpenCode => (vec![task("general"), looks, seen, draft], json!({})),
+        Agent::OpenCode => (vec![task("task", "general"), looks, seen, draft], json!({})),
     };
     let scenario = json!({"replies": replies, "after": {"say": ["Done."]}});
     let mut payload = greeting(false);
+    // OpenCode asks before it starts a sub-agent; the others do not.
+    payload["permissions"] = json!({"agent": "allow", "*": "ask"});
     payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     let run = run(with(Lab::playing(agent, &scenario.to_string(), None), "spec"), payload, Vec::new());
     is_specified(&run);
