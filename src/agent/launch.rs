@@ -88,6 +88,8 @@ pub enum FoundBy {
     Flag(&'static str),
     /// By the file's path in this variable.
     Variable(&'static str),
-    /// By the folder of all files in this variable, unless the user set the variable.
-    Folder(&'static str),
+    /// By the file's path in this variable, unless the user set the variable.
+    FreeVariable(&'static str),
+    /// By its name, in another of these files.
+    Sibling,
 }

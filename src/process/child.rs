@@ -87,10 +87,10 @@ impl AgentProcess {
         }
         let domain = settings.sandbox.domain();
         let files = write_files(&launch.files, domain.is_some(), nonce)?;
-        let AgentFiles { folder, arguments, folder_variables, file_variables } = files;
+        let AgentFiles { folder, arguments, file_variables, free_variables } = files;
         environment.extend(file_variables.into_iter().map(|(variable, path)| (variable.into(), path.into())));
-        for (variable, folder) in folder_variables.iter().zip(folder.iter().cycle()) {
-            environment.entry(variable.into()).or_insert_with(|| folder.path().into());
+        for (variable, path) in free_variables {
+            environment.entry(variable.into()).or_insert_with(|| path.into());
         }
         let grants = match domain {
             Some(domain) => {

@@ -63,9 +63,9 @@ pub(super) fn remove_left(nonce: &str) {
 pub(super) struct AgentFiles {
     pub(super) folder: Option<Scratch>,
     pub(super) arguments: Vec<OsString>,
-    /// The variables that name the folder, unless the user has set them.
-    pub(super) folder_variables: Vec<&'static str>,
     pub(super) file_variables: Vec<(&'static str, PathBuf)>,
+    /// The variables that name a file, unless the user has set them.
+    pub(super) free_variables: Vec<(&'static str, PathBuf)>,
 }
 
 fn not_written() -> Failure {
@@ -94,7 +94,8 @@ pub(super) fn write_files(files: &[LaunchFile], needed: bool, nonce: &str) -> Re
                 written.arguments.push(argument);
             }
             FoundBy::Variable(variable) => written.file_variables.push((variable, path)),
-            FoundBy::Folder(variable) => written.folder_variables.push(variable),
+            FoundBy::FreeVariable(variable) => written.free_variables.push((variable, path)),
+            FoundBy::Sibling => {}
         }
     }
     written.folder = Some(folder);

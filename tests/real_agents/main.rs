@@ -27,6 +27,7 @@ mod images;
 mod length;
 mod limits;
 mod mcp_servers;
+mod own_setup;
 mod permissions;
 mod questions;
 mod results;

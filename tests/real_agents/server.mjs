@@ -1,5 +1,5 @@
 // An MCP server with one tool, which is slow or ends. Argument: slow (needs 8 s), ends (at its start), ends-at-work (when
-// its tool is called).
+// its tool is called); any other way: it works.
 import { createInterface } from 'node:readline';
 
 const way = process.argv[2];

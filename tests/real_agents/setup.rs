@@ -1,7 +1,6 @@
 //! Tests that a run keeps a user's setup of an agent, and the default where the policy says nothing.
 
 use std::os::unix::fs::symlink;
-use std::process::Stdio;
 
 use serde_json::{Value, json};
 
@@ -10,7 +9,6 @@ use crate::client::{Client, Run, permission, run};
 use crate::install::search_program;
 use crate::lab::Lab;
 
-rows!(old: setup_is_there);
 rows!(own_denials_win);
 rows!(reads_are_the_default);
 rows!(of a_hook_at_the_end_gets_its_time: claude Claude);
@@ -19,18 +17,12 @@ rows!(of sub_agents_stay_in_the_turn: opencode OpenCode);
 rows!(of mentions_stay_text: claude Claude, claude_old OldClaude);
 rows!(a_raw_prompt_calls_a_skill_and_sends_a_file a_conversation_names_the_commands_and_one_prompt_calls_one);
 
-const MARKS: [&str; 3] = ["MARK_OF_THE_ROOT", "MARK_OF_THE_FOLDER", "MARK_OF_THE_SKILL"];
-
-/// A project with memory files and a skill, for every agent under the names that it looks for.
+/// A project with a skill, for every agent under the names that it looks for.
 fn project(agent: Agent, scenario: &str) -> Lab {
     let mut lab = Lab::new(agent, scenario);
     // OpenCode searches by a program that it otherwise downloads.
     symlink(search_program(), lab.case.path("bin/rg")).unwrap();
-    for name in ["CLAUDE.md", "AGENTS.md", "GEMINI.md"] {
-        lab.case = lab.case.file(&format!("work/{name}"), "MARK_OF_THE_ROOT\n");
-        lab.case = lab.case.file(&format!("work/sub/{name}"), "MARK_OF_THE_FOLDER\n");
-    }
-    let skill = "---\nname: birds\ndescription: MARK_OF_THE_SKILL names birds\n---\nA wren.\n";
+    let skill = "---\nname: birds\ndescription: names birds\n---\nA wren.\n";
     for folder in [".claude", ".agents"] {
         lab.case = lab.case.file(&format!("work/{folder}/skills/birds/SKILL.md"), skill);
     }
@@ -38,31 +30,7 @@ fn project(agent: Agent, scenario: &str) -> Lab {
     lab
 }
 
-/// The number of requests to the model that contain each mark.
-fn counts(requests: &[Value]) -> [usize; 3] {
-    MARKS.map(|mark| requests.iter().filter(|request| request.to_string().contains(mark)).count())
-}
-
-/// The model reads the same as in the agent's own headless mode.
-fn setup_is_there(agent: Agent) {
-    let lab = project(agent, "setup");
-    let words: &[&str] = match agent {
-        Agent::Claude | Agent::OldClaude => &["claude", "-p", "go"],
-        Agent::Codex => &["codex", "exec", "go"],
-        Agent::Gemini => &["gemini", "-p", "go"],
-        Agent::OpenCode => &["opencode", "run", "go"],
-    };
-    let mut own = lab.case.command(words[0]);
-    let own = own.args(&words[1..]).stdin(Stdio::null()).output().unwrap();
-    assert!(String::from_utf8_lossy(&own.stdout).contains("I looked."), "{own:?}");
-    let wanted = counts(&lab.stub.conversation());
-    assert!(wanted[0] > 0 && wanted[2] > 0, "{wanted:?}");
-    let run = run(project(agent, "setup"), json!({"interactive": false}), Vec::new());
-    run.completed("I looked.");
-    assert_eq!(counts(&run.stub().conversation()), wanted, "of {MARKS:?}");
-}
-
-/// The tools that ended as `completed`, and whether the two that act did.
+/// The number of tools that ended as `completed`, and whether the two that act did.
 fn done(run: &Run) -> (usize, bool, bool) {
     let completed = run.tools().iter().filter(|(_, state)| *state == "completed").count();
     (completed, run.made("new.txt"), run.made("asked.txt"))

@@ -37,6 +37,10 @@ pub(crate) struct Ways {
     /// The title of the command `ls notes`. Some agents do not tell the folder in which a command runs, so that nobody knows
     /// the files that it looks at.
     pub(crate) listing: &'static str,
+    /// The marks of a setup that the agent itself does not show its model in its own headless mode.
+    pub(crate) unseen_marks: &'static [&'static str],
+    /// The marks of a setup that are missing in a run.
+    pub(crate) lost_marks: &'static [&'static str],
     /// The limits that cannot hold with the agent.
     pub(crate) refuses: &'static [&'static str],
 }
@@ -66,6 +70,8 @@ const CLAUDE: Ways = Ways {
     listing: "Run ls notes",
     shell: "Bash",
     reader: "Read",
+    unseen_marks: &[],
+    lost_marks: &[],
     refuses: &[],
 };
 
@@ -80,6 +86,8 @@ const CODEX: Ways = Ways {
     listing: "Search notes",
     shell: "exec_command",
     reader: "view_image",
+    // It reads only the memory files of the folders above.
+    unseen_marks: &["MARK_NESTED"],
     refuses: &["max_cost_usd"],
     ..CLAUDE
 };
@@ -102,6 +110,8 @@ const GEMINI: Ways = Ways {
     searching: "Search 'another'",
     shell: "run_shell_command",
     reader: "read_file",
+    // Its ACP does not run the hooks at the start of a session.
+    lost_marks: &["MARK_USER_HOOK"],
     refuses: &["max_turns", "max_tokens", "max_cost_usd"],
     ..CLAUDE
 };

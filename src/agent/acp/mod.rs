@@ -356,7 +356,6 @@ impl Driver for Acp {
         if self.profile.reports_steps {
             self.steps = Steps::new(settings);
         }
-        env.extend(self.steps.env());
         let mut files = self.steps.files();
         match self.profile.rules {
             Some(RuleFormat::OpenCode(variable)) => {

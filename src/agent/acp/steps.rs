@@ -20,12 +20,10 @@ use crate::protocol::utc::UtcTime;
 use crate::protocol::words::OnUnsupported;
 
 const PLUGIN: &str = include_str!("opencode/spektacular.js");
-/// The variable for a further folder of configuration.
-const FOLDER: FoundBy = FoundBy::Folder("OPENCODE_CONFIG_DIR");
+/// The configuration with the plugin. A folder of configuration, by OPENCODE_CONFIG_DIR, would hide the user's memory file.
+const CONFIGURATION: &str = r#"{"plugin":["./spektacular.js"]}"#;
 /// The time limit for the first line of an agent that may install something before it.
 const START_TIMEOUT: Seconds = Seconds(300.0);
-/// In milliseconds. By default, npm waits for 10 s and a minute between its attempts.
-const NPM_PATIENCE: (&str, &str) = ("NPM_CONFIG_FETCH_RETRY_MINTIMEOUT", "100");
 /// OpenCode's name for a prompt that is too long, after which it shortens the conversation and tries again without an end.
 const OVERFLOW: &str = "ContextOverflowError";
 /// The number of such errors without a tool call in between that end the turn.
@@ -64,35 +62,23 @@ impl Steps {
         }
     }
 
-    /// The files of the plugin. The last two keep the agent from installing a library for it.
+    /// The plugin and its configuration.
     pub(super) fn files(&self) -> Vec<LaunchFile> {
         if self.budgets.is_empty() && !self.has_library {
             return Vec::new();
         }
         let is_priced = self.budgets.contains(&Limit::MaxCostUsd) && !self.is_wish;
         let plugin = PLUGIN.replace("PRICED = false", &format!("PRICED = {is_priced}"));
-        let installed = r#"{"packages":{"":{"dependencies":{"@opencode-ai/plugin":"1"}}}}"#;
-        let file = |name, text: &str| LaunchFile { found: FOLDER, name, text: text.into() };
+        let found = FoundBy::FreeVariable("OPENCODE_CONFIG");
         vec![
-            file("plugin/spektacular.js", &plugin),
-            file("package-lock.json", installed),
-            file("node_modules/.empty", ""),
+            LaunchFile { found, name: "opencode.json", text: CONFIGURATION.into() },
+            LaunchFile { found: FoundBy::Sibling, name: "spektacular.js", text: plugin },
         ]
     }
 
     /// The time limit for the agent's first line, if the plugin delays it.
     pub(super) fn start_timeout(&self) -> Option<Seconds> {
-        self.installs().then_some(START_TIMEOUT)
-    }
-
-    /// The variable that shortens the delay by the plugin.
-    pub(super) fn env(&self) -> Option<(String, String)> {
-        let (name, value) = NPM_PATIENCE;
-        self.installs().then(|| (name.into(), value.into()))
-    }
-
-    fn installs(&self) -> bool {
-        !self.budgets.is_empty() && !self.has_library
+        (!self.budgets.is_empty() && !self.has_library).then_some(START_TIMEOUT)
     }
 
     pub(super) fn begin_turn(&mut self) {
@@ -118,7 +104,7 @@ impl Steps {
     /// Checks, before the first prompt, that the budgets will hold. Error: one does not.
     pub(super) fn check(&self, agent: &str, out: &mut DriverOutput) -> Result<(), Failure> {
         for limit in self.budgets.iter().filter(|_| !self.reported) {
-            let why = "it does not load the plugin that counts, as with `--pure` or OPENCODE_CONFIG_DIR";
+            let why = "it does not load the plugin that counts, as with `--pure` or OPENCODE_CONFIG";
             match self.is_wish {
                 true => out.warn(sentence!("{field} has no effect: {why}", field = limit.field())),
                 false => return Err(limit.not_kept(agent, why)),

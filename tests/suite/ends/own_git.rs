@@ -102,7 +102,7 @@ fn no_folder_outlives_a_check_that_a_signal_ends() {
 
 #[test]
 fn the_files_of_an_agent_do_not_outlive_a_program_that_is_killed() {
-    let case = Case::new().script("bin/opencode", "test -d \"$OPENCODE_CONFIG_DIR\" && touch up; exec sleep 1000");
+    let case = Case::new().script("bin/opencode", "test -f \"$OPENCODE_CONFIG\" && touch up; exec sleep 1000");
     let mut session = case.spawn();
     session.start(json!({"agent": "opencode", "prompt": "go", "max_turns": 3}));
     session.wait_until("the agent", || session.case.work().join("up").exists());

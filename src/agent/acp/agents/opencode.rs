@@ -56,6 +56,9 @@ pub(super) const LIKE: Profile = Profile {
         ("OPENCODE_ENABLE_QUESTION_TOOL", "false"),
         // Its ACP reports neither their end nor the turn that follows.
         ("OPENCODE_EXPERIMENTAL_BACKGROUND_SUBAGENTS", "false"),
+        // With a plugin, the user's own too, it installs a library before it answers. Without a network, npm would wait
+        // for 10 s and a minute between its attempts.
+        ("NPM_CONFIG_FETCH_RETRY_MINTIMEOUT", "100"),
     ],
     names_tools: true,
     ids_name_tools: false,

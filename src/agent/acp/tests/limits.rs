@@ -130,7 +130,7 @@ fn a_budget_of_opencode_needs_the_reports_of_each_call_of_the_model() {
         let options = Options { max_cost_usd: Some(1.0), on_unsupported, ..Options::default() };
         let settings = options.resolve("Go on".into(), "agent".into(), "/p".into());
         let launch = driver.launch(&settings, &mut DriverOutput::default()).unwrap();
-        let plugin = launch.files.iter().find(|file| file.name == "plugin/spektacular.js").unwrap();
+        let plugin = launch.files.iter().find(|file| file.name == "spektacular.js").unwrap();
         assert_eq!(plugin.text.contains("PRICED = true"), !is_wish, "{}", plugin.text);
         if reports {
             hear(&mut driver, &json!({"jsonrpc": "2.0", "method": "_spektacular/ready", "params": {}}));
@@ -156,12 +156,10 @@ fn opencode_has_the_plugin_only_where_it_waits_for_nothing() {
         let mut driver = Acp::new(Base::command("agent"), &OPENCODE);
         let launch = driver.launch(&settings, &mut DriverOutput::default()).unwrap();
         assert_eq!(!launch.files.is_empty(), has_plugin, "{own_rules} {max_turns:?}");
+        // The user's own plugins may delay it too.
         let retries = launch.env.iter().any(|(name, _)| name == "NPM_CONFIG_FETCH_RETRY_MINTIMEOUT");
-        assert_eq!(
-            (retries, launch.start_timeout == Some(Seconds(300.0))),
-            (is_patient, is_patient),
-            "{own_rules} {max_turns:?}"
-        );
+        assert!(retries, "{own_rules} {max_turns:?}");
+        assert_eq!(launch.start_timeout == Some(Seconds(300.0)), is_patient, "{own_rules} {max_turns:?}");
     }
 }
 
