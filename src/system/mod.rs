@@ -25,7 +25,7 @@ pub(crate) use form::{
     SANDBOX_SYSTEM, SHORTFALL, adopted, become_subreaper, carries, controlling_terminal, descendants, enter_namespaces,
     file_tick, group_keeps_number, group_lives, hide_memory, hides_environment, ignored_signals, is_executable,
     is_same_user, keeps_descendants, lost_sight, newest_pid, obstacle, parent_holds, processes, protect, random,
-    read_now, read_process, reopen_stdout, reserve, restrict, sandbox_version, send, start_time,
+    read_now, read_process, reopen_stdout, reserve, restrict, sandbox_version, send, share_blocks, start_time,
 };
 pub(crate) use process::{Id, ProcessInfo, from_pid, signal_group, to_pid};
 pub(crate) use sandbox::{Access, Grants};

@@ -140,6 +140,11 @@ pub(crate) fn read_now(source: impl AsFd, buffer: &mut [u8]) -> rustix::io::Resu
     }
 }
 
+/// Fails: only whole files by their paths can share blocks here.
+pub(crate) fn share_blocks(_target: &File, _source: &File) -> rustix::io::Result<()> {
+    Err(Errno::OPNOTSUPP)
+}
+
 /// `None`: an open pipe cannot be opened anew.
 pub(crate) fn reopen_stdout() -> Option<File> {
     None

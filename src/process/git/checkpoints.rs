@@ -11,12 +11,13 @@ use crate::process::scratch::Scratch;
 use crate::process::tree;
 use crate::protocol::ids::CheckpointId;
 use crate::protocol::words::Action;
+use rustix::fs::{Mode, fchmod, fstat};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, BufReader, ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The bytes of a file are those on disk: no conversion of line ends, keywords or encodings. These rules come before
@@ -387,13 +388,13 @@ fn written(folder: &OpenFolder, name: &OsStr, from: &Path, is_link: bool) -> io:
         return Ok(new);
     }
     let (mut source, mut copy) = (open_regular(from)?, folder.create_new(&new, 0o600)?);
-    let wanted = source.metadata()?.permissions().mode() & 0o777;
+    let wanted = fstat(&source)?.st_mode & 0o777;
     let replaced = folder.stat(name).filter(|stat| stat.st_mode & 0o170_000 == 0o100_000);
     let mode = replaced.map_or(wanted, |stat| {
         let kept = stat.st_mode & 0o666;
         if wanted & 0o100 == 0 { kept } else { kept | (kept & 0o444) >> 2 }
     });
-    let copied = io::copy(&mut source, &mut copy).and_then(|_| copy.set_permissions(fs::Permissions::from_mode(mode)));
+    let copied = io::copy(&mut source, &mut copy).and_then(|_| Ok(fchmod(&copy, Mode::from_raw_mode(mode))?));
     if copied.is_err() {
         let _ = folder.remove(&new);
     }

@@ -5,12 +5,12 @@ use super::query::Incomplete;
 use super::worktree::Worktree;
 use crate::io::files::OpenFolder;
 use crate::process::query::Until;
-use rustix::fs::{Mode, OFlags, fchmod, ioctl_ficlone};
+use crate::system::share_blocks;
+use rustix::fs::{FileType, Mode, OFlags, fchmod, fstat};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The maximum number of files to take along, and their maximum size in bytes where the file system has to copy them.
@@ -98,17 +98,17 @@ fn copy(from: &Path, to: &Path, path: &Path, room: &mut u64, until: &Until) -> i
         folders.components().try_fold(OpenFolder::open(root)?, |folder, part| step(&folder, part.as_os_str()))
     };
     let source = walk(from, OpenFolder::inner)?.file(name, OFlags::RDONLY, 0)?;
-    let metadata = source.metadata()?;
-    if !metadata.is_file() {
+    let mode = fstat(&source)?.st_mode;
+    if FileType::from_raw_mode(mode) != FileType::RegularFile {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     let folder = walk(to, OpenFolder::enter)?;
     let target = folder.create_new(name, 0o600)?;
-    let copied = match ioctl_ficlone(&target, &source) {
+    let copied = match share_blocks(&target, &source) {
         Ok(()) => Ok(()),
         Err(_) => copy_bytes(source, &target, room, until),
     };
-    let copied = copied.and_then(|()| Ok(fchmod(&target, Mode::from_raw_mode(metadata.mode() & 0o777))?));
+    let copied = copied.and_then(|()| Ok(fchmod(&target, Mode::from_raw_mode(mode & 0o777))?));
     if copied.is_err() {
         // A part of a file must not pass for the file.
         let _ = folder.remove(name);

@@ -15,7 +15,7 @@ pub(crate) use self::processes::{
     keeps_descendants, lost_sight, newest_pid, processes, read_process, send, start_time,
 };
 
-use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::fs::{OFlags, fcntl_setfl, ioctl_ficlone};
 use rustix::io::{ReadWriteFlags, preadv2};
 use rustix::process::{
     DumpableBehavior, Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal, set_dumpable_behavior,
@@ -60,6 +60,11 @@ pub(crate) fn random(bytes: &mut [u8]) -> bool {
 /// there is nothing.
 pub(crate) fn read_now(source: impl AsFd, buffer: &mut [u8]) -> rustix::io::Result<usize> {
     preadv2(source, &mut [IoSliceMut::new(buffer)], u64::MAX, ReadWriteFlags::NOWAIT)
+}
+
+/// Lets an empty file share the blocks of another one. Error: the file system copies no blocks by reference.
+pub(crate) fn share_blocks(target: &File, source: &File) -> rustix::io::Result<()> {
+    ioctl_ficlone(target, source)
 }
 
 /// Opens the pipe at stdout anew, so that writes to it do not wait: whoever else has the pipe keeps their mode. `None`:
