@@ -59,6 +59,7 @@ fn no_process_of_a_tool_survives_a_cancel() {
 
 /// As git does with its locks: the tool cleans up after SIGTERM, although the agent is gone by then.
 #[test]
+#[cfg_attr(not(feature = "linux"), ignore = "processes that an agent leaves behind")]
 fn a_tool_has_time_to_react_to_sigterm_when_its_agent_is_gone() {
     let tool =
         r#"(trap 'sleep 0.1; echo clean >"$D/clean"; exit' TERM; echo up >"$D/up"; while :; do sleep 0.01; done) &"#;

@@ -41,7 +41,13 @@ const ONLY_ON_LINUX: &[(&str, &[&str])] = &[
             "without_proc_the_run_warns_that_processes_may_outlive_it",
         ],
     ),
-    ("processes that an agent leaves behind", &["processes_that_outlive_a_polite_agent_are_stopped_with_a_warning"]),
+    (
+        "processes that an agent leaves behind",
+        &[
+            "a_tool_has_time_to_react_to_sigterm_when_its_agent_is_gone",
+            "processes_that_outlive_a_polite_agent_are_stopped_with_a_warning",
+        ],
+    ),
     ("the session of two runs", &["a_session_that_another_run_writes_is_busy"]),
     ("signals ignored at the start (`nohup`, `&`)", &["a_signal_that_was_ignored_at_the_start_stays_ignored"]),
     (
