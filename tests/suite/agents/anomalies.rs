@@ -348,7 +348,24 @@ impl Trial<'_> {
             let at = got.iter().position(|line| line.contains(&code) && !golden.contains(line));
             got.remove(at.ok_or_else(|| format!("no warning with {code}"))?);
         }
+        // The first line of a silent agent shows that it works, and that it has other words than those on its stderr.
+        let works = |line: &String| line.contains(r#""status":"running""#);
+        let golden = match self.anomaly {
+            Anomaly::Garbage if !golden.iter().any(works) => {
+                got.retain(|line| !works(line));
+                golden.iter().map(|line| without_stderr(line)).collect()
+            }
+            _ => golden,
+        };
         if got == golden { Ok(()) } else { Err(difference(&golden, &got)) }
+    }
+}
+
+/// A frame without the end of the agent's stderr, the last field of a failure's `detail`.
+fn without_stderr(line: &str) -> String {
+    match line.split_once(",\"stderr_tail\":\"") {
+        Some((before, tail)) => before.to_owned() + tail.split_once('"').map_or(tail, |(_, after)| after),
+        None => line.to_owned(),
     }
 }
 
