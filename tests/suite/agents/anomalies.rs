@@ -390,13 +390,14 @@ static PLAYED: LazyLock<Vec<(Case, Vec<Frame>)>> = LazyLock::new(|| {
     case::all().into_iter().map(played).collect()
 });
 
-/// In the short form, a fault comes before one moment in this number.
+/// A fault comes before one moment in this number: in the short form, and in the long one.
 const SAMPLE: usize = 20;
+const LONG_SAMPLE: usize = 3;
 
 /// Runs a fault at the places of every recording. `number`: the row of the fault, so that the short forms of all faults
 /// together have one at every place.
 fn everywhere(number: usize, anomaly: Anomaly) {
-    let step = by_length(SAMPLE, 1);
+    let step = by_length(SAMPLE, LONG_SAMPLE);
     let began = Instant::now();
     let (mut runs, mut places, mut wrong) = (0, 0, Vec::new());
     for (at, (case, golden)) in PLAYED.iter().enumerate() {
