@@ -39,13 +39,3 @@ fn of_tool(tool: &StoredTool, id: &str, cwd: &str) -> Option<Value> {
     }
     Object::parse(&frame.to_string()).map(|frame| updates::tool(&frame, id, cwd, true))
 }
-
-/// Changes each string in a value.
-pub(super) fn map_strings(value: &mut Value, change: &dyn Fn(&str) -> String) {
-    match value {
-        Value::String(text) => *text = change(text),
-        Value::Array(values) => values.iter_mut().for_each(|value| map_strings(value, change)),
-        Value::Object(fields) => fields.values_mut().for_each(|value| map_strings(value, change)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}

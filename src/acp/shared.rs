@@ -7,6 +7,7 @@ use super::store::StoredSession;
 use super::{Facts, WAITING_BYTES};
 use crate::agent::rpc;
 use crate::agent::stored::StoredPart;
+use crate::json::{map_strings, to_line};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -164,15 +165,17 @@ impl SharedState {
     }
 
     /// Sends the client the history of a session: from the agent's own session, which also has the turns outside this
-    /// program, or else as it was shown. `agent_session`: the agent's id of
-    /// it. `servers`: the MCP servers, whose secrets are removed.
+    /// program, or as it was shown, if the agent's cannot be read. `agent_session`: the agent's id of the session.
+    /// `servers`: the MCP servers, whose secrets are removed.
     pub(super) fn replay(&mut self, session: &str, agent_session: &str, cwd: &str, servers: Option<&str>) {
         self.keep_history(session);
         let own = own_session::updates(&self.host.own_session(agent_session), cwd);
         if !own.is_empty() {
-            for mut update in own {
-                own_session::map_strings(&mut update, &|text| self.host.redact(text, servers));
-                self.tell(session, &update);
+            for update in own {
+                let line = map_strings(&to_line(&update), &mut |text| self.host.redact(text, servers));
+                if let Ok(update) = serde_json::from_str::<Value>(&line) {
+                    self.tell(session, &update);
+                }
             }
             return;
         }

@@ -32,12 +32,11 @@ pub struct Tested {
     /// The version of the agent that was checked.
     pub version: &'static str,
     /// The rows of `agents verify` whose promise it did not keep.
-    pub fails: &'static [RowName],
+    pub fails: &'static [VerifyRowName],
 }
 
-/// A row of `agents verify`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RowName {
+pub enum VerifyRowName {
     Hello,
     Allow,
     Denied,
@@ -57,53 +56,55 @@ pub enum RowName {
     Model,
 }
 
-impl RowName {
-    pub const ALL: &[RowName] = &[
-        RowName::Hello,
-        RowName::Allow,
-        RowName::Denied,
-        RowName::Deny,
-        RowName::ReadOnly,
-        RowName::Write,
-        RowName::Question,
-        RowName::Cancel,
-        RowName::Resume,
-        RowName::NoKey,
-        RowName::Busy,
-        RowName::Broken,
-        RowName::Mcp,
-        RowName::Model,
+impl VerifyRowName {
+    pub const ALL: &[VerifyRowName] = &[
+        VerifyRowName::Hello,
+        VerifyRowName::Allow,
+        VerifyRowName::Denied,
+        VerifyRowName::Deny,
+        VerifyRowName::ReadOnly,
+        VerifyRowName::Write,
+        VerifyRowName::Question,
+        VerifyRowName::Cancel,
+        VerifyRowName::Resume,
+        VerifyRowName::NoKey,
+        VerifyRowName::Busy,
+        VerifyRowName::Broken,
+        VerifyRowName::Mcp,
+        VerifyRowName::Model,
     ];
 
     pub fn word(self) -> &'static str {
         match self {
-            RowName::Hello => "hello",
-            RowName::Allow => "allow",
-            RowName::Denied => "denied",
-            RowName::Deny => "deny",
-            RowName::ReadOnly => "read-only",
-            RowName::Write => "write",
-            RowName::Question => "question",
-            RowName::Cancel => "cancel",
-            RowName::Resume => "resume",
-            RowName::NoKey => "401",
-            RowName::Busy => "429",
-            RowName::Broken => "500",
-            RowName::Mcp => "mcp",
-            RowName::Model => "model",
+            VerifyRowName::Hello => "hello",
+            VerifyRowName::Allow => "allow",
+            VerifyRowName::Denied => "denied",
+            VerifyRowName::Deny => "deny",
+            VerifyRowName::ReadOnly => "read-only",
+            VerifyRowName::Write => "write",
+            VerifyRowName::Question => "question",
+            VerifyRowName::Cancel => "cancel",
+            VerifyRowName::Resume => "resume",
+            VerifyRowName::NoKey => "401",
+            VerifyRowName::Busy => "429",
+            VerifyRowName::Broken => "500",
+            VerifyRowName::Mcp => "mcp",
+            VerifyRowName::Model => "model",
         }
     }
 
     /// The promise that the row checks. `None`: one that every agent must keep.
     pub fn promise(self) -> Option<Promise> {
         match self {
-            RowName::Hello | RowName::Cancel | RowName::Model => None,
-            RowName::Allow | RowName::Denied | RowName::Deny | RowName::Write => Some(Promise::Permissions),
-            RowName::ReadOnly => Some(Promise::ReadOnly),
-            RowName::Question => Some(Promise::Questions),
-            RowName::Resume => Some(Promise::Session),
-            RowName::NoKey | RowName::Busy | RowName::Broken => Some(Promise::Failures),
-            RowName::Mcp => Some(Promise::McpServers),
+            VerifyRowName::Hello | VerifyRowName::Cancel | VerifyRowName::Model => None,
+            VerifyRowName::Allow | VerifyRowName::Denied | VerifyRowName::Deny | VerifyRowName::Write => {
+                Some(Promise::Permissions)
+            }
+            VerifyRowName::ReadOnly => Some(Promise::ReadOnly),
+            VerifyRowName::Question => Some(Promise::Questions),
+            VerifyRowName::Resume => Some(Promise::Session),
+            VerifyRowName::NoKey | VerifyRowName::Busy | VerifyRowName::Broken => Some(Promise::Failures),
+            VerifyRowName::Mcp => Some(Promise::McpServers),
         }
     }
 }

@@ -6,7 +6,7 @@ mod tests;
 
 use super::acp;
 use super::built_in::BuiltIn;
-pub use super::built_in::{Promise, RowName, Tested};
+pub use super::built_in::{Promise, Tested, VerifyRowName};
 use super::demo;
 use super::demo::catalog::{self, ScenarioChoice};
 pub use super::dialect::Dialect;

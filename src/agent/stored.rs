@@ -4,8 +4,8 @@
 use crate::json::Object;
 use crate::protocol::words::Category;
 use serde_json::Value;
+use std::collections::HashMap;
 
-/// A part of a stored session.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum StoredPart {
     Prompt(String),
@@ -30,7 +30,6 @@ pub(crate) struct StoredTool {
     pub(crate) edits: Vec<StoredEdit>,
 }
 
-/// A change of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoredEdit {
     pub(crate) path: String,
@@ -61,11 +60,32 @@ pub(super) fn lines(session: &str) -> impl Iterator<Item = Object<'_>> {
     session.lines().filter_map(Object::parse)
 }
 
-/// The tool of this call, for its end.
-pub(super) fn open<'a>(parts: &'a mut [StoredPart], call: &str) -> Option<&'a mut StoredTool> {
-    let tools = parts.iter_mut().rev().filter_map(|part| match part {
-        StoredPart::Tool(tool) => Some(tool),
-        StoredPart::Prompt(_) | StoredPart::Text(_) | StoredPart::Reasoning(_) => None,
-    });
-    tools.into_iter().find(|tool| tool.call == call)
+/// A value of a stored object, such as a tool's input. Null: there is none.
+pub(super) fn value_of(object: &Object<'_>, name: &str) -> Value {
+    object.raw(name).and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or(Value::Null)
+}
+
+/// The parts of a session that stores the end of a call apart from its beginning.
+#[derive(Default)]
+pub(super) struct StoredParts {
+    pub(super) all: Vec<StoredPart>,
+    /// The place of each call, by its id.
+    calls: HashMap<String, usize>,
+}
+
+impl StoredParts {
+    pub(super) fn push(&mut self, part: StoredPart) {
+        if let StoredPart::Tool(tool) = &part {
+            self.calls.insert(tool.call.clone(), self.all.len());
+        }
+        self.all.push(part);
+    }
+
+    /// The tool of this call, for its end.
+    pub(super) fn open(&mut self, call: &str) -> Option<&mut StoredTool> {
+        match self.all.get_mut(*self.calls.get(call)?)? {
+            StoredPart::Tool(tool) => Some(tool),
+            StoredPart::Prompt(_) | StoredPart::Text(_) | StoredPart::Reasoning(_) => None,
+        }
+    }
 }

@@ -22,8 +22,10 @@ use crate::protocol::fields;
 use crate::protocol::request::Options;
 use crate::protocol::request::Permissions;
 use crate::protocol::words::{McpTransport, OnUnsupported};
+use crate::redact::Redactor;
 use crate::suggest::{Typed, Unknown};
 use serde_json::value::RawValue;
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::PathBuf;
@@ -115,20 +117,33 @@ fn server(typed: &AcpArgs) -> Result<AcpServer, Failure> {
     let redactor = redactor_here(&options, Some(&agent));
     let facts = facts(typed, &layers, &agent, options);
     let (missing, logged_in, stored) = (agent.clone(), agent.clone(), agent);
+    // A history has thousands of texts, with the same servers.
+    let last: RefCell<Option<(Option<String>, Redactor)>> = RefCell::default();
     let known = Lookups {
         missing: Box::new(move || why_missing(&missing)),
         login: Box::new(move || how_to_log_in(&logged_in)),
         own_session: Box::new(move |id| own_session(&stored, id).unwrap_or_default()),
         redact: Box::new(move |text, servers| {
-            let mut of_client = Options::default();
-            if let Some(servers) = servers.and_then(|servers| serde_json::from_str(servers).ok()) {
-                // Servers that cannot be read are refused when the run begins.
-                let _ = of_client.set("mcp_servers", servers);
-            }
-            redactor_here(&of_client, None).redact(&redactor.redact(text)).into_owned()
+            let text = redactor.redact(text);
+            let mut last = last.borrow_mut();
+            let of_client = match &mut *last {
+                Some((of, known)) if of.as_deref() == servers => known,
+                other => &mut other.insert((servers.map(str::to_owned), of_servers(servers))).1,
+            };
+            of_client.redact(&text).into_owned()
         }),
     };
     Ok(AcpServer::new(facts, Box::new(LocalServerHost::new(known))))
+}
+
+/// Removes the secrets of the environment and of these MCP servers.
+fn of_servers(servers: Option<&str>) -> Redactor {
+    let mut of_client = Options::default();
+    if let Some(servers) = servers.and_then(|servers| serde_json::from_str(servers).ok()) {
+        // Servers that cannot be read are refused when the run begins.
+        let _ = of_client.set("mcp_servers", servers);
+    }
+    redactor_here(&of_client, None)
 }
 
 fn facts(typed: &AcpArgs, layers: &Layers, agent: &Agent, options: Options) -> Facts {

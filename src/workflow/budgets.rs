@@ -11,7 +11,6 @@ use crate::protocol::words::LimitField;
 #[derive(Clone, Copy, Default)]
 pub(super) struct Spent {
     pub(super) usage: Usage,
-    /// The number of calls of tools.
     pub(super) tool_calls: u64,
 }
 

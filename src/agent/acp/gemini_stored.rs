@@ -1,28 +1,49 @@
 //! The sessions that Gemini CLI stores: a line for each message, the newest form of a message last, and lines that set all
 //! messages anew.
 
-use crate::agent::stored::{StoredEdit, StoredPart, StoredTool, lines};
+use crate::agent::stored::{StoredEdit, StoredPart, StoredTool, lines, value_of};
 use crate::agent::title;
 use crate::json::Object;
 use crate::protocol::words::Category;
-use serde_json::Value;
+use std::collections::HashMap;
 
 /// The beginning of the text with which Gemini CLI itself begins a session.
 const CONTEXT: &str = "<session_context>";
 
 pub(super) fn parts(session: &str) -> Vec<StoredPart> {
-    let mut messages: Vec<Object<'_>> = Vec::new();
+    let mut messages = Messages::default();
     for line in lines(session) {
         match line.object("$set").map(|set| (set.raw("messages").is_some(), set)) {
-            Some((true, set)) => messages = set.objects("messages").collect(),
+            Some((true, set)) => {
+                messages = Messages::default();
+                set.objects("messages").for_each(|message| messages.put(message));
+            }
             Some((false, _)) => {}
-            None => match messages.iter_mut().find(|known| known.str("id").is_some_and(|id| line.is("id", &id))) {
-                Some(known) => *known = line,
-                None => messages.push(line),
-            },
+            None => messages.put(line),
         }
     }
-    messages.iter().flat_map(of_message).collect()
+    messages.all.iter().flat_map(of_message).collect()
+}
+
+/// The newest form of each message, in the order of their first forms.
+#[derive(Default)]
+struct Messages<'s> {
+    all: Vec<Object<'s>>,
+    /// The place of each message, by its id.
+    places: HashMap<String, usize>,
+}
+
+impl<'s> Messages<'s> {
+    fn put(&mut self, message: Object<'s>) {
+        let id = message.string("id");
+        match id.as_ref().and_then(|id| self.places.get(id)) {
+            Some(&at) => self.all[at] = message,
+            None => {
+                self.places.extend(id.map(|id| (id, self.all.len())));
+                self.all.push(message);
+            }
+        }
+    }
 }
 
 fn of_message(message: &Object<'_>) -> Vec<StoredPart> {
@@ -72,7 +93,7 @@ fn tool(call: &Object<'_>) -> StoredTool {
         call: call.string("id").unwrap_or_default(),
         title: title(category, if name == "write_file" { "write" } else { &name }, &about),
         paths: args.and_then(|args| args.string("file_path")).into_iter().collect(),
-        input: call.raw("args").and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or(Value::Null),
+        input: value_of(call, "args"),
         succeeded: Some(succeeded),
         output: outputs.collect(),
         exit_code: None,

@@ -1,10 +1,9 @@
 //! The sessions that Claude Code stores: each line of the file is a message, as in stream-json, or a fact of its own.
 
 use super::tools;
-use crate::agent::stored::{StoredEdit, StoredPart, StoredTool, lines, open};
+use crate::agent::stored::{StoredEdit, StoredPart, StoredParts, StoredTool, lines, value_of};
 use crate::agent::tool_input;
 use crate::json::{Object, Raw};
-use serde_json::Value;
 
 /// The calls that are shown as a plan or as the result of the run.
 const HIDDEN: [&str; 2] = ["StructuredOutput", "TodoWrite"];
@@ -13,28 +12,30 @@ const OWN: [&str; 5] =
     ["<system-reminder>", "<command-", "<local-command-", "<task-notification>", "[Request interrupted"];
 
 pub(super) fn parts(session: &str) -> Vec<StoredPart> {
-    let mut parts = Vec::new();
+    let mut parts = StoredParts::default();
     for line in lines(session) {
         let is_own = ["isSidechain", "isMeta", "isCompactSummary"].iter().any(|name| line.bool(name) == Some(true));
         let Some(message) = line.object("message").filter(|_| !is_own) else { continue };
         match line.str("type").as_deref() {
             Some("user") => user(&message, &line, &mut parts),
-            Some("assistant") => message.objects("content").for_each(|block| parts.extend(said(&block))),
+            Some("assistant") => {
+                message.objects("content").filter_map(|block| said(&block)).for_each(|part| parts.push(part))
+            }
             _ => {}
         }
     }
-    parts
+    parts.all
 }
 
-fn user(message: &Object<'_>, line: &Object<'_>, parts: &mut Vec<StoredPart>) {
+fn user(message: &Object<'_>, line: &Object<'_>, parts: &mut StoredParts) {
     let prompt = |text: String| {
         let text = text.trim_start();
         (!OWN.iter().any(|own| text.starts_with(own))).then(|| StoredPart::Prompt(text.to_owned()))
     };
-    parts.extend(message.string("content").and_then(prompt));
+    message.string("content").and_then(prompt).into_iter().for_each(|part| parts.push(part));
     for block in message.objects("content") {
         match block.str("type").as_deref() {
-            Some("text") => parts.extend(block.string("text").and_then(prompt)),
+            Some("text") => block.string("text").and_then(prompt).into_iter().for_each(|part| parts.push(part)),
             Some("tool_result") => ended(&block, line, parts),
             _ => {}
         }
@@ -54,10 +55,7 @@ fn said(block: &Object<'_>) -> Option<StoredPart> {
                     category: tool_input::category(&name),
                     title: tool_input::title(&name, input.as_ref()),
                     paths: paths.into_iter().flatten().flatten().filter_map(Raw::string).collect(),
-                    input: block
-                        .raw("input")
-                        .and_then(|raw| serde_json::from_str(raw.get()).ok())
-                        .unwrap_or(Value::Null),
+                    input: value_of(block, "input"),
                     name,
                     succeeded: None,
                     output: String::new(),
@@ -70,8 +68,8 @@ fn said(block: &Object<'_>) -> Option<StoredPart> {
     }
 }
 
-fn ended(block: &Object<'_>, line: &Object<'_>, parts: &mut [StoredPart]) {
-    let Some(tool) = block.str("tool_use_id").and_then(|call| open(parts, &call)) else { return };
+fn ended(block: &Object<'_>, line: &Object<'_>, parts: &mut StoredParts) {
+    let Some(tool) = block.str("tool_use_id").and_then(|call| parts.open(&call)) else { return };
     let failed = block.bool("is_error") == Some(true);
     let result = line.object("toolUseResult");
     tool.succeeded = Some(!failed);

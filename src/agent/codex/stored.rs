@@ -1,7 +1,7 @@
 //! The sessions that Codex stores. Of the lines of a rollout, those about completed items have all that a person saw.
 
 use super::script;
-use crate::agent::stored::{StoredEdit, StoredPart, StoredTool, lines};
+use crate::agent::stored::{StoredEdit, StoredPart, StoredTool, lines, value_of};
 use crate::agent::title;
 use crate::json::{Object, Raw};
 use crate::protocol::words::Category;
@@ -37,7 +37,7 @@ fn part(item: &Object<'_>) -> Option<StoredPart> {
                 Category::Mcp,
                 format!("mcp__{server}__{tool}"),
                 title,
-                value(item, "arguments"),
+                value_of(item, "arguments"),
             )))
         }
         "WebSearch" => {
@@ -47,10 +47,6 @@ fn part(item: &Object<'_>) -> Option<StoredPart> {
         }
         _ => None,
     }
-}
-
-fn value(item: &Object<'_>, name: &str) -> Value {
-    item.raw(name).and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or(Value::Null)
 }
 
 fn call(item: &Object<'_>, category: Category, name: String, title: String, input: Value) -> StoredTool {

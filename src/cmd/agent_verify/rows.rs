@@ -1,14 +1,14 @@
 //! The rows of `agents verify`: what the model says, what the client does, and the judgement. It is based on the frames, the
 //! files, and what the model heard.
 
-use crate::agent::registry::RowName;
+use crate::agent::registry::VerifyRowName;
 use crate::scripted_model::{HeardRequest, Wire};
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
 
 pub(super) struct VerifyRow {
-    pub(super) name: RowName,
+    pub(super) name: VerifyRowName,
     pub(super) scenario: &'static str,
     /// Fields of run.start, as JSON.
     pub(super) start: &'static str,
@@ -85,7 +85,7 @@ const SERVER: &str = r#"{"start_timeout_s": 60, "mcp_servers": [{"name": "badges
 ]}]}"#;
 
 const fn row(
-    name: RowName,
+    name: VerifyRowName,
     scenario: &'static str,
     start: &'static str,
     judge: fn(&SeenRun) -> RowResult,
@@ -94,23 +94,23 @@ const fn row(
 }
 
 pub(super) const ROWS: &[VerifyRow] = &[
-    row(RowName::Hello, HELLO, "{}", SeenRun::says_hello),
-    row(RowName::Allow, COMMAND, "{}", SeenRun::asked_and_ran),
-    VerifyRow { permission: "deny", ..row(RowName::Denied, COMMAND, "{}", SeenRun::goes_on_without_acting) },
-    row(RowName::Deny, COMMAND, r#"{"permissions": "deny"}"#, SeenRun::did_nothing),
-    row(RowName::ReadOnly, BOTH, r#"{"permissions": "read-only"}"#, SeenRun::did_nothing),
-    row(RowName::Write, WRITE, "{}", SeenRun::asked_and_wrote),
-    row(RowName::Question, QUESTION, "{}", SeenRun::heard_the_answer),
+    row(VerifyRowName::Hello, HELLO, "{}", SeenRun::says_hello),
+    row(VerifyRowName::Allow, COMMAND, "{}", SeenRun::asked_and_ran),
+    VerifyRow { permission: "deny", ..row(VerifyRowName::Denied, COMMAND, "{}", SeenRun::goes_on_without_acting) },
+    row(VerifyRowName::Deny, COMMAND, r#"{"permissions": "deny"}"#, SeenRun::did_nothing),
+    row(VerifyRowName::ReadOnly, BOTH, r#"{"permissions": "read-only"}"#, SeenRun::did_nothing),
+    row(VerifyRowName::Write, WRITE, "{}", SeenRun::asked_and_wrote),
+    row(VerifyRowName::Question, QUESTION, "{}", SeenRun::heard_the_answer),
     VerifyRow {
         further: Further::Cancel,
-        ..row(RowName::Cancel, LONG, r#"{"permissions": "allow"}"#, SeenRun::was_cancelled)
+        ..row(VerifyRowName::Cancel, LONG, r#"{"permissions": "allow"}"#, SeenRun::was_cancelled)
     },
-    VerifyRow { further: Further::Resume, ..row(RowName::Resume, HERON, "{}", SeenRun::remembers) },
-    row(RowName::NoKey, NO_KEY, "{}", |seen| seen.failed("auth_required")),
-    row(RowName::Busy, BUSY, "{}", |seen| seen.failed("rate_limited")),
-    row(RowName::Broken, BROKEN, "{}", |seen| seen.failed("provider_unavailable")),
-    row(RowName::Mcp, HELLO, SERVER, SeenRun::started_the_server),
-    VerifyRow { further: Further::Model, ..row(RowName::Model, HELLO, "{}", SeenRun::reached_the_model) },
+    VerifyRow { further: Further::Resume, ..row(VerifyRowName::Resume, HERON, "{}", SeenRun::remembers) },
+    row(VerifyRowName::NoKey, NO_KEY, "{}", |seen| seen.failed("auth_required")),
+    row(VerifyRowName::Busy, BUSY, "{}", |seen| seen.failed("rate_limited")),
+    row(VerifyRowName::Broken, BROKEN, "{}", |seen| seen.failed("provider_unavailable")),
+    row(VerifyRowName::Mcp, HELLO, SERVER, SeenRun::started_the_server),
+    VerifyRow { further: Further::Model, ..row(VerifyRowName::Model, HELLO, "{}", SeenRun::reached_the_model) },
 ];
 
 impl VerifyRow {
@@ -271,13 +271,13 @@ impl SeenRun {
 
 #[cfg(test)]
 mod tests {
-    use super::{ROWS, RowName, RowResult, SeenRun};
+    use super::{ROWS, RowResult, SeenRun, VerifyRowName};
     use crate::scripted_model::{HeardRequest, ModelScenario, Wire};
     use serde_json::{Value, json};
 
     #[test]
     fn every_row_can_be_played() {
-        assert_eq!(ROWS.iter().map(|row| row.name).collect::<Vec<_>>(), RowName::ALL);
+        assert_eq!(ROWS.iter().map(|row| row.name).collect::<Vec<_>>(), VerifyRowName::ALL);
         for row in ROWS {
             assert!(ModelScenario::parse(row.scenario).is_ok(), "{}", row.name.word());
             assert!(
@@ -299,7 +299,7 @@ mod tests {
             let frames = vec![json!({"type": "run.completed", "payload": {"text": "Good day."}})];
             SeenRun { frames, work: "/w".into(), left, heard, wire: Wire::Messages, model: Some("other") }
         };
-        let row = ROWS.iter().find(|row| row.name == RowName::Model).unwrap();
+        let row = ROWS.iter().find(|row| row.name == VerifyRowName::Model).unwrap();
         assert_eq!(row.judge(&seen("the-other-1", 0)), RowResult::Kept);
         assert_eq!(row.judge(&seen("first", 0)), RowResult::NotKept("the request was for another model".into()));
         assert_eq!(row.judge(&seen("the-other-1", 2)), RowResult::NotKept("2 processes are left".into()));
@@ -312,7 +312,7 @@ mod tests {
             let work = folder.path().to_owned();
             let seen =
                 SeenRun { frames: vec![frame], work, left: 0, heard: Vec::new(), wire: Wire::Messages, model: None };
-            ROWS.iter().find(|row| row.name == RowName::Deny).unwrap().judge(&seen)
+            ROWS.iter().find(|row| row.name == VerifyRowName::Deny).unwrap().judge(&seen)
         };
         let refused = json!({"type": "run.failed", "payload": {"code": "invalid_request", "message": "No."}});
         assert_eq!(end(json!({"type": "run.completed", "payload": {}})), RowResult::Kept);

@@ -4,7 +4,7 @@
 use crate::pages::page::{hold, part, row};
 use serde_json::Value;
 use spektacular::agent::limit::{Keeper, Limit};
-use spektacular::agent::registry::{Agent, Agents, RowName};
+use spektacular::agent::registry::{Agent, Agents, VerifyRowName};
 use spektacular::agent::{AgentEvent, Driver, DriverOutput, Line, Preference, Program};
 use spektacular::protocol::request::{McpAccess, McpServer, Options, Settings};
 use spektacular::protocol::words::{McpTransport, QuestionKind};
@@ -228,18 +228,18 @@ fn hold_table(head: &str, rows: &str) {
 
 #[test]
 fn the_reference_has_each_row_that_an_agent_keeps() {
-    let names: String = RowName::ALL.iter().map(|row| format!(" {} |", row.word())).collect();
-    let head = format!("| agent | version |{names}\n|---|---|{}\n", "---|".repeat(RowName::ALL.len()));
+    let names: String = VerifyRowName::ALL.iter().map(|row| format!(" {} |", row.word())).collect();
+    let head = format!("| agent | version |{names}\n|---|---|{}\n", "---|".repeat(VerifyRowName::ALL.len()));
     let rows: String = Agents::built_in()
         .iter()
         .filter_map(|agent| Some((agent, agent.tested?, agent.endpoint?)))
         .fold(String::new(), |all, (agent, tested, endpoint)| {
-            let cell = |row: &RowName| match row {
-                RowName::Model if endpoint.model.is_none() => " – |",
+            let cell = |row: &VerifyRowName| match row {
+                VerifyRowName::Model if endpoint.model.is_none() => " – |",
                 row if tested.fails.contains(row) => " no |",
                 _ => " yes |",
             };
-            let cells: String = RowName::ALL.iter().map(cell).collect();
+            let cells: String = VerifyRowName::ALL.iter().map(cell).collect();
             format!("{all}| `{}` | {} |{cells}\n", agent.name, tested.version)
         });
     hold_table(&head, &rows);

@@ -143,7 +143,7 @@ fn the_limits_of_tokens_and_of_tool_calls_are_for_all_sessions_together() {
         let outcome = limited(used);
         assert_eq!(outcome.failed("limit_reached")["detail"], json!({"limit": field, "value": used}));
         assert_eq!((outcome.log().prompts().len(), &report(&outcome)[1]["attempts"]), (1, &json!(0)));
-        // What is left is too little for it.
+        // The rest of the budget does not cover it.
         let outcome = limited(less);
         let detail = &outcome.failed("limit_reached")["detail"];
         assert_eq!((&detail["limit"], &detail["value"]), (&json!(field), &json!(less)), "the limit of the whole run");

@@ -2,7 +2,7 @@
 
 use crate::agent::acp::native;
 use crate::agent::acp::profile::{Profile, ServerWay, UNKNOWN};
-use crate::agent::built_in::{BuiltIn, RowName, Tested};
+use crate::agent::built_in::{BuiltIn, VerifyRowName, Tested};
 use crate::agent::endpoint::{Endpoint, Wire};
 
 const SETTINGS: &str = r#"{
@@ -28,7 +28,7 @@ pub(super) static ENTRY: BuiltIn = BuiltIn {
     args: &["--acp"],
     env: &[("CLINE_NO_AUTO_UPDATE", "1")],
     package: Some("cline@3.0.65"),
-    tested: Some(Tested { version: "3.0.65", fails: &[RowName::Question, RowName::Mcp] }),
+    tested: Some(Tested { version: "3.0.65", fails: &[VerifyRowName::Question, VerifyRowName::Mcp] }),
     endpoint: Some(&ENDPOINT),
     ..BuiltIn::program("cline", "Cline", "npm install -g cline")
 };

@@ -2,13 +2,13 @@
 
 use crate::agent::acp::native;
 use crate::agent::acp::profile::{HiddenFailure, Profile, UNKNOWN};
-use crate::agent::built_in::{BuiltIn, RowName, Tested};
+use crate::agent::built_in::{BuiltIn, VerifyRowName, Tested};
 use crate::agent::endpoint::CODEX;
 
 pub(super) static ENTRY: BuiltIn = BuiltIn {
     args: &[],
     package: Some("@agentclientprotocol/codex-acp@2.6.0"),
-    tested: Some(Tested { version: "2.6.0", fails: &[RowName::Question] }),
+    tested: Some(Tested { version: "2.6.0", fails: &[VerifyRowName::Question] }),
     endpoint: Some(&CODEX),
     ..BuiltIn::program("codex-acp", "Codex over ACP", "npm install -g @agentclientprotocol/codex-acp")
 };

@@ -2,7 +2,7 @@
 
 use crate::agent::acp::native;
 use crate::agent::acp::profile::{Profile, UNKNOWN};
-use crate::agent::built_in::{BuiltIn, RowName, Tested};
+use crate::agent::built_in::{BuiltIn, VerifyRowName, Tested};
 use crate::agent::endpoint::{Endpoint, Wire};
 
 const SETTINGS: &str = r#"{
@@ -26,7 +26,7 @@ pub(super) static ENTRY: BuiltIn = BuiltIn {
     args: &["exec", "--output-format", "acp"],
     env: &[("DROID_DISABLE_AUTO_UPDATE", "true"), ("FACTORY_DROID_AUTO_UPDATE_ENABLED", "false")],
     package: Some("@factory/cli@0.225.1"),
-    tested: Some(Tested { version: "0.225.2", fails: &[RowName::Question] }),
+    tested: Some(Tested { version: "0.225.2", fails: &[VerifyRowName::Question] }),
     endpoint: Some(&ENDPOINT),
     ..BuiltIn::program("droid", "Factory Droid", "npm install -g @factory/cli")
 };

@@ -2,7 +2,7 @@
 
 use crate::agent::acp::native;
 use crate::agent::acp::profile::{HiddenFailure, Profile, UNKNOWN};
-use crate::agent::built_in::{BuiltIn, RowName, Tested};
+use crate::agent::built_in::{BuiltIn, VerifyRowName, Tested};
 use crate::agent::endpoint::{Endpoint, Wire};
 use crate::protocol::words::Category;
 
@@ -25,7 +25,7 @@ static ENDPOINT: Endpoint = Endpoint {
 };
 
 pub(super) static ENTRY: BuiltIn = BuiltIn {
-    tested: Some(Tested { version: "0.19.0", fails: &[RowName::Allow, RowName::Denied, RowName::Deny, RowName::ReadOnly] }),
+    tested: Some(Tested { version: "0.19.0", fails: &[VerifyRowName::Allow, VerifyRowName::Denied, VerifyRowName::Deny, VerifyRowName::ReadOnly] }),
     endpoint: Some(&ENDPOINT),
     ..BuiltIn::program("hermes", "Hermes", "pip install 'hermes-agent[acp,mcp]'")
 };

@@ -2,7 +2,7 @@
 
 use crate::agent::acp::native;
 use crate::agent::acp::profile::{HiddenFailure, Profile, UNKNOWN};
-use crate::agent::built_in::{BuiltIn, RowName, Tested};
+use crate::agent::built_in::{BuiltIn, VerifyRowName, Tested};
 use crate::agent::endpoint::{Endpoint, Wire};
 use crate::protocol::words::Category;
 
@@ -36,7 +36,7 @@ static ENDPOINT: Endpoint = Endpoint {
 pub(super) static ENTRY: BuiltIn = BuiltIn {
     env: &[("KIMI_CODE_NO_AUTO_UPDATE", "1")],
     package: Some("@moonshot-ai/kimi-code@2.1.0"),
-    tested: Some(Tested { version: "2.1.0", fails: &[RowName::Write, RowName::Busy, RowName::Broken] }),
+    tested: Some(Tested { version: "2.1.0", fails: &[VerifyRowName::Write, VerifyRowName::Busy, VerifyRowName::Broken] }),
     endpoint: Some(&ENDPOINT),
     ..BuiltIn::program("kimi", "Kimi Code", "npm install -g @moonshot-ai/kimi-code")
 };

@@ -2,7 +2,7 @@
 
 use crate::agent::acp::native;
 use crate::agent::acp::profile::{HiddenFailure, Profile, ServerWay, UNKNOWN};
-use crate::agent::built_in::{BuiltIn, RowName, Tested};
+use crate::agent::built_in::{BuiltIn, VerifyRowName, Tested};
 use crate::agent::pi;
 use crate::protocol::words::Category;
 
@@ -11,7 +11,7 @@ pub(super) static ENTRY: BuiltIn = BuiltIn {
     // It takes no flag.
     version: None,
     package: Some("pi-acp@0.0.34"),
-    tested: Some(Tested { version: "0.0.34", fails: &[RowName::Allow, RowName::Denied, RowName::Deny, RowName::Write, RowName::ReadOnly, RowName::Question, RowName::Mcp, RowName::NoKey, RowName::Busy, RowName::Broken] }),
+    tested: Some(Tested { version: "0.0.34", fails: &[VerifyRowName::Allow, VerifyRowName::Denied, VerifyRowName::Deny, VerifyRowName::Write, VerifyRowName::ReadOnly, VerifyRowName::Question, VerifyRowName::Mcp, VerifyRowName::NoKey, VerifyRowName::Busy, VerifyRowName::Broken] }),
     endpoint: Some(&pi::ENDPOINT),
     ..BuiltIn::program("pi-acp", "pi over ACP", "npm install -g pi-acp @earendil-works/pi-coding-agent")
 };

@@ -1,7 +1,7 @@
 //! An agent that only the tests have: this file and its name in the list are all that adds it.
 
 use crate::agent::acp::profile::{HiddenFailure, Profile, ServerWay, UNKNOWN};
-use crate::agent::built_in::{BuiltIn, RowName, Tested};
+use crate::agent::built_in::{BuiltIn, VerifyRowName, Tested};
 use crate::protocol::words::Category;
 
 pub(super) static ENTRY: BuiltIn = BuiltIn {
@@ -10,7 +10,7 @@ pub(super) static ENTRY: BuiltIn = BuiltIn {
     args: &["--acp"],
     env: &[("SAMPLE_QUIET", "1")],
     package: Some("sample@1.2.3"),
-    tested: Some(Tested { version: "1.2.3", fails: &[RowName::Mcp] }),
+    tested: Some(Tested { version: "1.2.3", fails: &[VerifyRowName::Mcp] }),
     ..BuiltIn::program("sample", "Sample", "see its page")
 };
 
