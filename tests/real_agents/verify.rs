@@ -17,7 +17,7 @@ fn verify_finds_what_is_known(agent: Agent) {
     let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let (summary, rows) = lines.split_last().expect("a summary");
     assert_eq!(output.status.code(), Some(0), "{lines:#?}");
-    assert_eq!(rows.len(), 13);
+    assert_eq!(rows.len(), 14);
     assert_eq!(summary["version"], agent.version());
     assert_eq!((&summary["passed"], &summary["broken"]), (&json!(true), &json!([])));
     assert!(rows.iter().all(|row| row["found"] == "kept"), "{rows:#?}");
