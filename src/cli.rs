@@ -10,7 +10,7 @@ pub(crate) mod foreign;
 pub mod row;
 pub mod typed_fields;
 
-pub use adhoc::{Adhoc, WorktreeName};
+pub use adhoc::{Adhoc, RepeatedFlag, WorktreeName};
 pub use choices::{AtEof, Color, DiffSize, Output};
 
 use crate::agent::registry::Agents;

@@ -13,7 +13,7 @@ use crate::protocol::workflow::{WORDS_BYTES, WorkflowOptions};
 use crate::suggest::hint;
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +49,19 @@ impl WorktreeName {
             )
         })
     }
+}
+
+/// A flag of a command line that a run which continues this one repeats.
+#[derive(Clone, Debug)]
+pub struct RepeatedFlag {
+    /// The name, without its dashes.
+    pub name: &'static str,
+    /// The field of run.start that the flag sets. `None`: the flag is the command's own.
+    pub field: Option<&'static str>,
+    /// The flag with its value, one or two words.
+    pub words: Vec<OsString>,
+    /// Whether the value may be secret.
+    pub may_be_secret: bool,
 }
 
 /// The arguments of `adhoc` or of a workflow.
@@ -109,10 +122,8 @@ pub struct Adhoc {
     pub allow_setup: bool,
     /// The scenario that the demo agent plays in place of every agent. No flag sets it.
     pub scenario: Option<PathBuf>,
-    /// The flags that a run which continues this one repeats, with their values.
-    pub repeated: Vec<String>,
-    /// The names of further ones, whose values may be secret.
-    pub unshown: Vec<&'static str>,
+    /// The flags that a run which continues this one repeats, in order.
+    pub repeated: Vec<RepeatedFlag>,
     /// The values of `--sandbox-write` and `--sandbox-read`.
     pub sandbox_write: Vec<String>,
     pub sandbox_read: Vec<String>,
@@ -155,25 +166,26 @@ const UNSHOWN: [&str; 5] = ["env", "secret", "mcp-servers", "agent-arg", "answer
 
 /// Stores the values of all flags of a command line, in order.
 pub(crate) fn stored(rows: &'static [Row<Adhoc>], given: Vec<GivenFlag>) -> Result<Adhoc, Wrong> {
-    let (mut repeated, mut unshown) = (Vec::new(), Vec::new());
-    for GivenFlag { at, value } in &given {
-        let Some(Row { flag, .. }) = rows.get(*at) else { continue };
-        if UNSHOWN.contains(&flag.long) {
-            if !unshown.contains(&flag.long) {
-                unshown.push(flag.long);
-            }
-        } else if !NOT_REPEATED.contains(&flag.long) {
-            let attached = value.to_string_lossy().into_owned();
-            let is_attached = flag.value == FlagForm::Attached && !attached.is_empty();
-            repeated.push(format!(
-                "--{}{}",
-                flag.long,
-                if is_attached { format!("={attached}") } else { String::new() }
-            ));
-            repeated.extend(flag.takes_value().then(|| value.to_string_lossy().into_owned()));
+    let known = given.iter().filter_map(|given| Some((rows.get(given.at)?.flag, &given.value)));
+    let kept = known.filter(|(flag, _)| !NOT_REPEATED.contains(&flag.long));
+    let repeated = kept.map(|(flag, value)| RepeatedFlag::of(&flag, value)).collect();
+    Ok(Adhoc { repeated, ..store(rows, given)? })
+}
+
+impl RepeatedFlag {
+    fn of(flag: &Flag, value: &OsStr) -> RepeatedFlag {
+        let mut words = vec![OsString::from(format!("--{}", flag.long))];
+        if flag.takes_value() {
+            words.push(value.to_owned());
+        } else if flag.value == FlagForm::Attached && !value.is_empty() {
+            words.iter_mut().for_each(|word| {
+                word.push("=");
+                word.push(value);
+            });
         }
+        let field = flag.field.map(|field| field.name);
+        RepeatedFlag { name: flag.long, field, words, may_be_secret: UNSHOWN.contains(&flag.long) }
     }
-    Ok(Adhoc { repeated, unshown, ..store(rows, given)? })
 }
 
 pub(crate) fn read_workflow(kind: WorkflowKind, adhoc: Adhoc, words: Vec<OsString>) -> Result<Adhoc, Wrong> {

@@ -1,12 +1,14 @@
 //! `adhoc`: one task through one agent.
 
+use super::chat_again::ChatAgain;
 use super::complain;
+use super::look::look;
 use super::prompt_line::surroundings;
 use super::task::TaskRunner;
 use super::texts::{self, Prompt};
 use super::worktree::{self, Wanted, WorktreeEnd, WorktreeRequest, in_worktree};
 use crate::agent::registry::Agents;
-use crate::cli::{Adhoc, AtEof, Color, DiffSize, Output, typed_fields};
+use crate::cli::{Adhoc, AtEof, Output, typed_fields};
 use crate::config::Layers;
 use crate::config::origins::FieldOrigin;
 use crate::config::{self, Config, Loaded};
@@ -23,13 +25,10 @@ use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::protocol::ids::SessionName;
 use crate::protocol::limits;
 use crate::protocol::request::{Options, Seconds};
-use crate::protocol::words::{Level, Source as CancelSource, Warning, WorkflowKind};
+use crate::protocol::words::{Level, OnRateLimit, Source as CancelSource, Warning, WorkflowKind};
 use crate::run::OnEof;
 use crate::sessions::{SessionFile, Stored, continued, is_free, resumed, stored_in_worktree};
-use crate::terminal::{Detail, Look, TerminalFeatures, TerminalPeer};
-use std::io::IsTerminal;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use crate::terminal::{ChatPlace, TerminalPeer};
 use std::panic::catch_unwind;
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
@@ -45,9 +44,6 @@ const NO_TERMINAL: &str = "A conversation needs a terminal: its prompts are type
 /// The silence in a log after which a line reports that the run continues. CI systems stop jobs after some minutes of
 /// silence.
 const LOG_HEARTBEAT: Seconds = Seconds(60.0);
-
-/// The number of lines that `--diff short` shows.
-const DIFF_LINES: usize = 40;
 
 /// Runs the command with the registered signals; returns the exit code.
 pub(crate) fn run(adhoc: Adhoc, signals: Option<SignalChannels>) -> u8 {
@@ -266,26 +262,20 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     let stored = Kept::take_from(&mut adhoc);
     // The end of a worktree has a command of its own, or the worktree is gone.
     peer.resumed_by(stored.flag().filter(|_| worktree.is_none()));
+    let (keeps, again) = (ChatAgain::hindrance(&adhoc), ChatAgain::of(&adhoc));
     let mut job = job(adhoc, loaded);
     let (defaults, _) = job.layers.under(Options::default());
     let wanted = defaults.interactive.unwrap_or(true);
     let person = typed.is_some();
     let source = typed.filter(|_| wanted || converses).map_or(Source::Nothing, Source::Terminal);
     job.signal_source = CancelSource::Terminal;
-    let options = Options {
-        // A person may be away from the terminal, and wants to see text as it is written.
-        on_rate_limit: defaults.on_rate_limit.or(runner.on_rate_limit(person)),
-        question_timeout_s: defaults.question_timeout_s.or(Some(Seconds(limits::SECONDS))),
-        progress: defaults.progress.or(Some(Level::Full)),
-        heartbeat_s: defaults.heartbeat_s.or(Some(LOG_HEARTBEAT)),
-        ..Options::default()
-    };
+    let options = for_person(&defaults, runner.on_rate_limit(person));
     if reads_stdin && stdin::kind() == StdinKind::Terminal {
         diagnose(if stdin::is_in_background() { FETCH } else { TYPE });
     }
     if converses {
         let opening = || Options { interactive: Some(wanted), ..options.clone() };
-        peer.converse(is_typed.then(opening), surroundings(&job.layers));
+        peer.converse(is_typed.then(opening), ChatPlace { keeps, ..surroundings(&job.layers) });
     }
     let interactive = move |answered: bool| Options { interactive: Some(wanted && (person || answered)), ..options };
     let make = move || files.prepare(prompt, interactive);
@@ -308,7 +298,25 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     // A run that never worked had no questions to match.
     let worked = ![EXIT_UNDELIVERED, Code::AuthRequired.exit_code()].contains(&ended.code);
     super::warn(ended.unused_answers.iter().filter(|_| worked));
-    code
+    match peer.again().cloned().filter(|_| ended.code == 0) {
+        Some(chosen) => {
+            // The terminal gets its modes back.
+            drop(peer);
+            again.begin(&chosen, ended.session_id().map(|id| &**id))
+        }
+        None => code,
+    }
+}
+
+/// The fields of run.start for a person, who may be away from the terminal, and wants to see text as it is written.
+fn for_person(defaults: &Options, on_rate_limit: Option<OnRateLimit>) -> Options {
+    Options {
+        on_rate_limit: defaults.on_rate_limit.or(on_rate_limit),
+        question_timeout_s: defaults.question_timeout_s.or(Some(Seconds(limits::SECONDS))),
+        progress: defaults.progress.or(Some(Level::Full)),
+        heartbeat_s: defaults.heartbeat_s.or(Some(LOG_HEARTBEAT)),
+        ..Options::default()
+    }
 }
 
 /// The exit code that shells expect: 128 and the number of the signal that cancelled the run.
@@ -333,68 +341,6 @@ fn close(end: Option<WorktreeEnd>, last: Option<SessionFile>, (ended, code): (&R
         Some(end) => end.close(last, ended.asked_at),
         None => last,
     }
-}
-
-/// Whether to use colours. `live`: whether the output is a terminal that shows them.
-pub(super) fn has_colours(wanted: Color, live: bool) -> bool {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    let forced = set("FORCE_COLOR").map(|value| value != "0" && value != "false");
-    match wanted {
-        Color::Always => true,
-        Color::Never => false,
-        Color::Auto if set("NO_COLOR").is_some() => false,
-        Color::Auto => forced.unwrap_or(live),
-    }
-}
-
-/// The settings for showing the run to a person, such as colours and width. `alert`: whether the configuration wants
-/// questions announced.
-fn look(adhoc: &Adhoc, alert: bool) -> Look {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    let person = std::io::stderr().is_terminal();
-    let live = person && set("TERM").is_some_and(|term| term != "dumb");
-    let detail = match (adhoc.quiet, adhoc.verbose) {
-        (true, _) => Detail::Quiet,
-        (false, true) => Detail::Verbose,
-        (false, false) => Detail::Normal,
-    };
-    let escapes = has_colours(adhoc.color, live);
-    let page = live && escapes && !adhoc.plain && std::io::stdout().is_terminal();
-    let diff_lines = match adhoc.diff {
-        DiffSize::None => 0,
-        DiffSize::Short => DIFF_LINES,
-        DiffSize::Full => usize::MAX,
-    };
-    let features = if live && escapes && !adhoc.plain {
-        TerminalFeatures::detect(|name| set(name).and_then(|value| value.into_string().ok()))
-    } else {
-        TerminalFeatures::default()
-    };
-    Look {
-        detail,
-        person,
-        live,
-        escapes,
-        shared: (person && may_be_seen(&std::io::stdout())) || is_merged(),
-        page,
-        diff_lines,
-        alert: live && alert && !adhoc.no_alert,
-        features,
-    }
-}
-
-/// Whether stdout may appear on a terminal, perhaps through a pipe to `tee` or `head`.
-fn may_be_seen(stdout: &std::io::Stdout) -> bool {
-    let file = stdout.as_fd().try_clone_to_owned().map(std::fs::File::from);
-    let kind = file.and_then(|file| file.metadata()).map(|meta| meta.file_type());
-    stdout.is_terminal() || kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket())
-}
-
-/// Whether stdout and stderr are one file or pipe, as after `2>&1`.
-fn is_merged() -> bool {
-    let file = |stream: BorrowedFd<'_>| stream.try_clone_to_owned().and_then(|fd| std::fs::File::from(fd).metadata());
-    let (out, err) = (file(std::io::stdout().as_fd()), file(std::io::stderr().as_fd()));
-    out.ok().zip(err.ok()).is_some_and(|(out, err)| (out.dev(), out.ino()) == (err.dev(), err.ino()))
 }
 
 /// The terminal on which a person answers: stdin, or the controlling terminal if stdin contains the prompt.

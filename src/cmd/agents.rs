@@ -1,9 +1,9 @@
 //! `agents list`, `agents check` and `agents verify`: the agents that a run can name, whether they are available on this
 //! machine, and what they keep.
 
-use super::adhoc::has_colours;
 use super::agent_check::{Check, checks};
 use super::agent_verify::verify;
+use super::look::has_colours;
 use super::{complain, configured, json_line, named};
 use crate::agent::Program;
 use crate::agent::native::LoggedIn;

@@ -23,7 +23,7 @@ pub(super) fn surroundings(layers: &Layers) -> ChatPlace {
     });
     let about = format!("{name}{}", session.unwrap_or_else(|| ", a new session".to_owned()));
     let agents = layers.agents.iter().map(|agent| agent.name.clone()).collect();
-    ChatPlace { about, sessions: listed(layers, &cwd), agents, cwd, files: Some(files_below) }
+    ChatPlace { about, sessions: listed(layers, &cwd), agents, cwd, files: Some(files_below), ..ChatPlace::default() }
 }
 
 /// The files whose path below `cwd` begins with this text.

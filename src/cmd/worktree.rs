@@ -67,14 +67,18 @@ impl Again {
             Some(kind) => kind.word(),
         };
         let mut words = vec![command.to_owned()];
-        words.extend(adhoc.repeated.iter().cloned());
+        let (secret, shown): (Vec<_>, Vec<_>) = adhoc.repeated.iter().partition(|flag| flag.may_be_secret);
+        words.extend(shown.iter().flat_map(|flag| &flag.words).map(|word| word.to_string_lossy().into_owned()));
+        let mut unshown: Vec<&'static str> = secret.iter().map(|flag| flag.name).collect();
+        unshown.sort_unstable();
+        unshown.dedup();
         words.extend(adhoc.fields.name.iter().flat_map(|name| ["--name".to_owned(), name.clone()]));
         if adhoc.workflow.is_some_and(|kind| kind != WorkflowKind::Implement) {
             words.push("--continue".to_owned());
         }
         let has_argument = matches!(adhoc.workflow, Some(WorkflowKind::Plan | WorkflowKind::Implement));
         let argument = adhoc.words.first().filter(|_| has_argument).cloned();
-        Again { workflow: adhoc.workflow, words, unshown: adhoc.unshown.clone(), argument }
+        Again { workflow: adhoc.workflow, words, unshown, argument }
     }
 
     /// The command line. `is_stored`: whether the session of a task can be continued.

@@ -1,10 +1,11 @@
-//! This program as a child of itself: a run whose orchestrator is this process.
+//! This program started again: as a child, whose orchestrator is this process, or in place of this process.
 
 use super::own_executable;
 use super::tree::{self, MARKER, Tree, marker_value};
 use crate::system::Killer;
 use std::ffi::OsString;
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread;
@@ -38,6 +39,14 @@ fn command(cwd: &Path) -> io::Result<Command> {
     let mut command = Command::new(program);
     command.args(ARGUMENTS).current_dir(cwd).stdin(Stdio::piped()).stdout(Stdio::piped());
     Ok(command)
+}
+
+/// Becomes this program with these arguments, in the same process. Returns only the system's error.
+pub(crate) fn replace_process(arguments: &[OsString]) -> io::Error {
+    match own_executable::program() {
+        Some(program) => Command::new(program).args(arguments).exec(),
+        None => io::ErrorKind::NotFound.into(),
+    }
 }
 
 /// The time that the processes of a run have to be gone after it, and the pause between two looks.

@@ -4,7 +4,7 @@
 use super::editor::{AnswerEnd, Editor, Face, KeyEffect, TOO_LONG, echo_of};
 use super::prompt;
 use super::screen::{Ink, Look, PromptLine};
-use super::slash::{ChatFacts, ChatPlace, Entered};
+use super::slash::{ChatFacts, ChatPlace, ChosenSettings, Entered};
 use super::tools::painted;
 use super::width;
 use crate::clean::{one_line, whole};
@@ -37,6 +37,8 @@ pub(super) struct Chat {
     editor: Editor,
     /// Whether no further prompt comes.
     closing: bool,
+    /// Whether the conversation goes on with other settings after its end.
+    goes_on: bool,
     /// The prompts that the run has not reported yet, by message id.
     sent: HashMap<String, SentPrompt>,
     /// The prompts that wait for their turn.
@@ -94,6 +96,7 @@ impl Chat {
             stage: opening.map_or(Stage::Starting, |options| Stage::Opening(Box::new(options))),
             editor: if look.escapes { Editor::with_history() } else { Editor::default() },
             closing: false,
+            goes_on: false,
             sent: HashMap::new(),
             waiting: HashMap::new(),
             count: 0,
@@ -108,6 +111,16 @@ impl Chat {
     /// The first line of the prompt that began the run, if it was typed here.
     pub(super) fn take_first_line(&mut self) -> Option<String> {
         self.first_line.take()
+    }
+
+    /// The settings with which the conversation goes on after its end. `None`: it is over.
+    pub(super) fn again(&self) -> Option<&ChosenSettings> {
+        self.goes_on.then_some(&self.known.chosen)
+    }
+
+    /// Takes note that the agent cannot resume a session.
+    pub(super) fn cannot_resume(&mut self) {
+        self.known.around.keeps.get_or_insert("with an agent that resumes no session");
     }
 
     /// The lines before the first prompt line: the agent and the session, and the keys.
@@ -204,6 +217,11 @@ impl Chat {
         let calls = match self.known.read(text, opening) {
             Entered::Prompt { calls } => calls,
             Entered::Shown(lines) => return (lines.trim_end().to_owned() + "\n", None),
+            Entered::Again(line) => {
+                self.goes_on = true;
+                let (note, message) = self.closed();
+                return (line + "\n" + &note, message);
+            }
             Entered::Rewind(to) => {
                 return (String::new(), Some(Inbound::bare(Message::Prompt(PromptInput::Rewind(Some(to))))));
             }
@@ -243,7 +261,8 @@ impl Chat {
                 Message::Prompt(PromptInput::End)
             }
         };
-        let note = "The conversation ends after this turn.\n";
+        let note =
+            if self.goes_on { "It counts after this turn.\n" } else { "The conversation ends after this turn.\n" };
         let lines = if self.is_working() { self.dim(note) } else { String::new() };
         (lines, Some(Inbound::bare(message)))
     }

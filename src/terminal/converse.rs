@@ -3,7 +3,7 @@
 use super::TerminalPeer;
 use super::chat::{Chat, LineEffect};
 use super::screen::Shown;
-use super::slash::ChatPlace;
+use super::slash::{ChatPlace, ChosenSettings};
 use crate::engine::Understood;
 use crate::protocol::request::Options;
 use std::time::Instant;
@@ -20,6 +20,11 @@ impl TerminalPeer {
     /// The first line of the prompt that began the run, if it was typed.
     pub fn take_first_line(&mut self) -> Option<String> {
         self.chat.as_mut().and_then(Chat::take_first_line)
+    }
+
+    /// The settings with which the conversation is to go on after its end. `None`: it is over.
+    pub fn again(&self) -> Option<&ChosenSettings> {
+        self.chat.as_ref().and_then(Chat::again)
     }
 
     /// Whether a person types, so that only whole lines may show.

@@ -18,6 +18,14 @@ impl TerminalPeer {
         self.resumed_by = flag;
     }
 
+    /// Takes the agent's ability to resume the session. `None`: it is not known yet.
+    pub(super) fn note_whether_resumable(&mut self, resume: Option<bool>) {
+        if resume == Some(false) {
+            self.resumed_by = None;
+            self.chat.iter_mut().for_each(Chat::cannot_resume);
+        }
+    }
+
     pub(super) fn turn(&mut self, turn: &TurnReport, now: Instant) -> Shown {
         let mut shown = Shown::default();
         let over = match &turn.outcome {
@@ -96,7 +104,8 @@ impl TerminalPeer {
             let sum = sum(Duration::from_millis(end.duration_ms), &end.usage);
             let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Dim, &format!("{how}{sum}")));
         }
-        if let Some(id) = end.session_id.as_ref().filter(|_| !quiet && !self.implements) {
+        let goes_on = self.again().is_some();
+        if let Some(id) = end.session_id.as_ref().filter(|_| !quiet && !self.implements && !goes_on) {
             let resumes = end.workflow.is_none() && !recurs(&end.outcome);
             let flag = self.resumed_by.as_ref().filter(|_| resumes);
             let how = flag.map(|flag| format!(": resume with {flag}")).unwrap_or_default();

@@ -29,7 +29,7 @@ mod work;
 pub use alert::TerminalFeatures;
 pub(crate) use screen::Ink;
 pub use screen::{Detail, Look};
-pub use slash::ChatPlace;
+pub use slash::{ChatPlace, ChosenSettings, Setting};
 
 use crate::clean::{escaped, one_line};
 use crate::engine::{InAdvance, Outbox, Outgoing, Peer, ScreenChange, ScreenPeer, Understood};
@@ -254,7 +254,7 @@ impl TerminalPeer {
     fn started(&mut self, started: &Started, now: Instant) -> Shown {
         let name = one_line(started.agent.display_name.shown());
         let line = self.header(&name, started);
-        self.resumed_by.take_if(|_| started.capabilities.resume == Some(false));
+        self.note_whether_resumable(started.capabilities.resume);
         let writes = |workflow: &WorkflowStarted| workflow.name != WorkflowKind::Implement;
         self.speech.claims = started.workflow.as_deref().is_some_and(writes).then(Claims::default);
         self.implements = started.workflow.as_ref().is_some_and(|it| it.name == WorkflowKind::Implement);
@@ -401,6 +401,7 @@ impl TerminalPeer {
 impl Peer for TerminalPeer {
     fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
         let now = Instant::now();
+        self.screen.run_is(outgoing.run_id);
         let mut shown = self.render(outgoing.body, outgoing.in_advance.as_ref(), now);
         if let (Some(chat), Body::Progress(progress)) = (&mut self.chat, &**outgoing.body) {
             shown.lines.push_str(&chat.heard(outgoing.reply_to, progress));

@@ -4,6 +4,7 @@
 use super::alert::TerminalFeatures;
 use super::width;
 use crate::io::output::Chunk;
+use crate::protocol::ids::RunId;
 
 /// The amount of output that a person asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,6 +35,8 @@ pub struct Look {
     pub page: bool,
     /// The number of lines that are shown of an edit's diff.
     pub diff_lines: usize,
+    /// Whether each line of a log begins with the run's id.
+    pub log_id: bool,
     /// Whether a bell and the window title announce a question.
     pub alert: bool,
     /// The features that not every terminal has.
@@ -130,11 +133,20 @@ pub(super) struct Screen {
     line: Line,
     /// The status line below an unfinished line of text, while the cursor stands at the end of that.
     below: Option<String>,
+    /// The beginning of each whole line of a log. May be empty.
+    mark: String,
 }
 
 impl Screen {
     pub(super) fn new(look: Look) -> Screen {
         Screen { look, ..Screen::default() }
+    }
+
+    /// Takes note of the run that is shown, for the lines of a log.
+    pub(super) fn run_is(&mut self, id: &RunId) {
+        if self.look.log_id && !self.look.live && self.mark.is_empty() {
+            self.mark = format!("[{}] ", &**id);
+        }
     }
 
     /// A person pressed Enter. Returns the bytes that clear the status line, if the cursor stood there.
@@ -168,7 +180,10 @@ impl Screen {
             return Chunk { out: shown.text.into_bytes(), ..self.place_below(status) };
         }
         let before = if goes_on { self.clear_below() } else { self.clear(width) };
-        let mut err = shown.lines;
+        let mut err: String = match self.mark.as_str() {
+            "" => shown.lines,
+            mark => shown.lines.split_inclusive('\n').flat_map(|line| [mark, line]).collect(),
+        };
         if on_screen {
             let open = !shown.text.ends_with('\n');
             self.line = if open && !more { Line::Text } else { Line::Nothing };
@@ -246,6 +261,7 @@ mod tests {
         shared: true,
         page: false,
         diff_lines: 40,
+        log_id: false,
         alert: false,
         features: TerminalFeatures { links: false, titles: false },
     };

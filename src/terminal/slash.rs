@@ -16,12 +16,12 @@ const SHOWN: usize = 40;
 
 /// Our own commands: the name, its input, and a description.
 const OWN: [(&str, &str, &str); 8] = [
-    ("agent", " NAME", "choose the agent, before the first prompt"),
+    ("agent", " NAME", "choose the agent; after the first prompt, in a new session"),
     ("cost", "", "show the tokens and the cost so far"),
     ("diff", "", "show the changes that the agent reported"),
     ("help", "", "show the commands and the keys"),
-    ("model", " NAME", "choose the model, before the first prompt"),
-    ("permissions", " POLICY", "choose what runs without asking, before the first prompt"),
+    ("model", " NAME", "choose the model"),
+    ("permissions", " POLICY", "choose what runs without asking"),
     ("rewind", " [ID | list]", "put files back to before the last prompt, or this one"),
     ("sessions", "", "list the last sessions in this directory"),
 ];
@@ -34,16 +34,58 @@ pub struct ChatPlace {
     /// The last sessions in the directory, a line each.
     pub sessions: String,
     pub agents: Vec<String>,
+    /// The reason why a conversation that has begun keeps its settings, as a clause. `None`: it can begin again.
+    pub keeps: Option<&'static str>,
     /// The directory below which Tab completes paths.
     pub cwd: PathBuf,
     /// The files whose path below a directory begins with a text, those of a folder with a `/` at the end.
     pub files: Option<fn(&Path, &str) -> Vec<String>>,
 }
 
+/// A setting of the run that was chosen at the prompt line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Setting {
+    Agent,
+    Model,
+    Permissions,
+}
+
+impl Setting {
+    fn named(name: &str) -> Option<Setting> {
+        [Setting::Agent, Setting::Model, Setting::Permissions].into_iter().find(|setting| setting.name() == name)
+    }
+
+    /// The name of its command, of its field in run.start, and of its flag.
+    pub fn name(self) -> &'static str {
+        match self {
+            Setting::Agent => "agent",
+            Setting::Model => "model",
+            Setting::Permissions => "permissions",
+        }
+    }
+}
+
+/// The settings that were chosen at the prompt line.
+#[derive(Clone, Debug, Default)]
+pub struct ChosenSettings {
+    /// Each chosen setting once, with its value.
+    pub values: Vec<(Setting, String)>,
+    /// Whether the agent was chosen after the conversation had begun with another one.
+    pub has_other_agent: bool,
+}
+
+impl ChosenSettings {
+    fn put(&mut self, setting: Setting, value: &str) {
+        self.values.retain(|(known, _)| *known != setting);
+        self.values.push((setting, value.to_owned()));
+    }
+}
+
 /// The facts that the commands show.
 #[derive(Debug, Default)]
 pub(super) struct ChatFacts {
     pub(super) around: ChatPlace,
+    pub(super) chosen: ChosenSettings,
     /// The agent's own commands. `None`: it has not listed them.
     commands: Option<Vec<AgentCommand>>,
     usage: Option<Usage>,
@@ -60,6 +102,8 @@ pub(super) enum Entered {
     Prompt { calls: bool },
     /// A command of ours, with the lines that it shows.
     Shown(String),
+    /// The conversation is to go on with another setting. The line says so.
+    Again(String),
     /// The files are to be put back to this checkpoint.
     Rewind(CheckpointId),
 }
@@ -85,7 +129,7 @@ impl ChatFacts {
     }
 
     /// The meaning of an entered text. `opening`: the fields of the run, if it has not begun.
-    pub(super) fn read(&self, text: &str, opening: Option<&mut Options>) -> Entered {
+    pub(super) fn read(&mut self, text: &str, opening: Option<&mut Options>) -> Entered {
         // A blank before the slash makes it a text.
         let Some(name) = called_command(text).filter(|_| text.starts_with('/')) else {
             return Entered::Prompt { calls: false };
@@ -94,8 +138,11 @@ impl ChatFacts {
         if name == "rewind" {
             return self.rewind(rest, opening.is_some());
         }
+        if let Some(setting) = Setting::named(name) {
+            return self.choose(setting, rest, opening).unwrap_or_else(Entered::Shown);
+        }
         if OWN.iter().any(|(own, ..)| *own == name) {
-            return Entered::Shown(self.own(name, rest, opening));
+            return Entered::Shown(self.own(name));
         }
         let names = || self.commands.iter().flatten().map(|command| first_word(command.name.shown()));
         if self.commands.is_none() || names().any(|known| known == name) {
@@ -107,7 +154,7 @@ impl ChatFacts {
         Entered::Shown(unknown.message(known, otherwise))
     }
 
-    fn own(&self, name: &str, rest: &str, opening: Option<&mut Options>) -> String {
+    fn own(&self, name: &str) -> String {
         match name {
             "cost" => self.usage.map_or_else(
                 || "Nothing was used so far.".to_owned(),
@@ -120,32 +167,45 @@ impl ChatFacts {
             "diff" => self.changes.concat(),
             "sessions" if self.around.sessions.is_empty() => "No session is stored for this directory.".to_owned(),
             "sessions" => format!("{}`spektacular chat --resume ID` continues one.", self.around.sessions),
-            "agent" | "model" | "permissions" => self.choose(name, rest, opening),
             _ => self.help(),
         }
     }
 
-    /// Chooses a setting of the run that has not begun.
-    fn choose(&self, name: &str, value: &str, opening: Option<&mut Options>) -> String {
+    /// Chooses a setting: of the run that has not begun, or of one that continues this one. Error: why not.
+    fn choose(&mut self, setting: Setting, value: &str, opening: Option<&mut Options>) -> Result<Entered, String> {
+        let name = setting.name();
         if value.is_empty() {
-            return format!("Name it: /{name}{}", OWN.iter().find(|(own, ..)| *own == name).map_or("", |row| row.1));
+            return Err(format!(
+                "Name it: /{name}{}",
+                OWN.iter().find(|(own, ..)| *own == name).map_or("", |row| row.1)
+            ));
         }
-        let Some(options) = opening else {
-            let how = if name == "agent" { "" } else { " --continue" };
-            return format!(
-                "A conversation keeps its {name}: end it with Ctrl-D, and run `spektacular chat{how} --{name} …`."
-            );
-        };
-        if name == "agent" && !self.around.agents.iter().any(|known| known == value) {
+        if setting == Setting::Agent && !self.around.agents.iter().any(|known| known == value) {
             let unknown = Unknown { what: "agent", dashes: "", typed: Typed::Value(value), place: "" };
             let known = self.around.agents.iter().map(String::as_str);
-            return unknown.message(known, "`spektacular agents list` lists them.");
+            return Err(unknown.message(known, "`spektacular agents list` lists them."));
         }
-        match to_raw_value(value).map(|raw| options.set(name, &raw)) {
-            Ok(Ok(())) => format!("{name}: {}", one_line(value)),
-            Ok(Err(problem)) => format!("`{name}` {}.", problem.clause()),
-            Err(_) => format!("`{name}` cannot be set."),
+        let is_opening = opening.is_some();
+        let raw = to_raw_value(value).map_err(|_| format!("`{name}` cannot be set."))?;
+        let set = opening.unwrap_or(&mut Options::default()).set(name, &raw);
+        set.map_err(|problem| format!("`{name}` {}.", problem.clause()))?;
+        let chosen = format!("{name}: {}", one_line(value));
+        if is_opening {
+            self.chosen.put(setting, value);
+            return Ok(Entered::Shown(chosen));
         }
+        if let Some(why) = self.around.keeps {
+            return Err(format!("A conversation {why} keeps its {name}: end it with Ctrl-D, and begin another one."));
+        }
+        let mut session = "";
+        if setting == Setting::Agent {
+            // The model was one of the agent before.
+            self.chosen.values.retain(|(known, _)| *known != Setting::Model);
+            self.chosen.has_other_agent = true;
+            session = ", in a new session";
+        }
+        self.chosen.put(setting, value);
+        Ok(Entered::Again(chosen + session))
     }
 
     fn rewind(&self, rest: &str, is_opening: bool) -> Entered {
@@ -233,7 +293,7 @@ impl ChatFacts {
 
 #[cfg(test)]
 mod tests {
-    use super::{ChatFacts, ChatPlace, Entered, OWN};
+    use super::{ChatFacts, ChatPlace, Entered, OWN, Setting};
     use crate::protocol::outbound::{
         AgentCommand, ArtifactRef, CallId, CheckpointId, FileEdit, Progress, ProgressKind, ToolExit, Usage,
     };
@@ -260,7 +320,7 @@ mod tests {
 
     #[test]
     fn a_slash_calls_our_command_or_the_agents_and_nothing_else() {
-        let known = known();
+        let mut known = known();
         let prompt = |calls| Entered::Prompt { calls };
         for (text, entry) in [
             ("hello", prompt(false)),
@@ -280,21 +340,30 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_chosen_before_the_first_prompt() {
-        let (known, mut options) = (known(), Options::default());
-        let mut said = |text: &str| match known.read(text, Some(&mut options)) {
+    fn settings_are_chosen_before_the_first_prompt_and_after_it() {
+        let (mut known, mut options) = (known(), Options::default());
+        let mut said = |text: &str, opening: Option<&mut Options>| match known.read(text, opening) {
             Entered::Shown(lines) => lines,
+            Entered::Again(line) => format!("again, {line}"),
             Entered::Prompt { .. } | Entered::Rewind(_) => panic!("{text} was sent"),
         };
-        assert_eq!(said("/model opus"), "model: opus");
-        assert_eq!(said("/agent codex"), "agent: codex");
-        assert_eq!(said("/agent codx"), "Unknown agent codx. Did you mean codex?");
-        assert!(said("/permissions never").starts_with("`permissions` must be"), "{}", said("/permissions never"));
-        assert_eq!(said("/permissions read-only"), "permissions: read-only");
-        assert_eq!(said("/model"), "Name it: /model NAME");
+        let mut opening = |text: &str| said(text, Some(&mut options));
+        assert_eq!(opening("/model opus"), "model: opus");
+        assert_eq!(opening("/agent codex"), "agent: codex");
+        assert_eq!(opening("/agent codx"), "Unknown agent codx. Did you mean codex?");
+        let wrong = opening("/permissions never");
+        assert!(wrong.starts_with("`permissions` must be"), "{wrong}");
+        assert_eq!(opening("/permissions read-only"), "permissions: read-only");
+        assert_eq!(opening("/model"), "Name it: /model NAME");
+        assert!(said("/permissions never", None).starts_with("`permissions` must be"));
+        assert_eq!(said("/model sonnet", None), "again, model: sonnet");
+        assert_eq!(said("/agent claude", None), "again, agent: claude, in a new session");
         assert_eq!((options.model.as_deref(), options.agent.as_deref()), (Some("opus"), Some("codex")));
-        let Entered::Shown(late) = known.read("/model opus", None) else { panic!("it was sent") };
-        assert!(late.contains("spektacular chat --continue --model"), "{late}");
+        let chosen = [(Setting::Permissions, "read-only".to_owned()), (Setting::Agent, "claude".to_owned())];
+        assert_eq!(known.chosen.values, chosen, "the model was one of another agent");
+        known.around.keeps = Some("that began with a pipe");
+        let Entered::Shown(late) = known.read("/model opus", None) else { panic!("it was taken") };
+        assert!(late.starts_with("A conversation that began with a pipe keeps its model"), "{late}");
     }
 
     #[test]

@@ -277,8 +277,6 @@ fn a_slash_chooses_the_model_shows_facts_and_calls_the_agents_commands() {
     person.waits_for("17 tokens in, 5 out");
     person.types("/coast\r");
     person.waits_for("Did you mean /cost?");
-    person.types("/model sonnet\r");
-    person.waits_for("--continue --model");
     // A Tab that arrives with other keys is part of a pasted text.
     for (keys, shown) in
         [("/com", "> /com"), ("\t", "/compact "), ("now @no", "@no"), ("\t", "@notes/"), ("\t", "@notes/today.md ")]
@@ -298,6 +296,49 @@ fn a_slash_chooses_the_model_shows_facts_and_calls_the_agents_commands() {
         ["/coast", "/compact now @notes/today.md "],
         "before it lists its commands, it may have any"
     );
+}
+
+#[test]
+fn a_conversation_goes_on_with_another_model_and_then_with_another_agent() {
+    let script = Script::new().say("msg_1", "One").done("One");
+    let case = Case::with(script).file("work/a.txt", "");
+    let mut person =
+        case.at_terminal(&["chat", "--model=opus", "--env", "KEPT=yes", "--name", "long", "--yes", "begin"]);
+    for (typed, said, about) in [
+        ("/model sonnet\r", "model: sonnet", "Claude Code, continuing session "),
+        ("/permissions read-only\r", "permissions: read-only", "Claude Code, continuing session "),
+        ("/agent demo\r", "agent: demo, in a new session", "Demo, a new session"),
+    ] {
+        person.waits_for("turn 1 done");
+        person.waits_for("> ");
+        person.types(typed);
+        person.waits_for(said);
+        let seen = person.waits_for(about);
+        assert!(!seen.contains("resume with"), "{seen}");
+        person.waits_for("> ");
+        waits_for_keys(&person);
+        if !typed.starts_with("/agent") {
+            person.types("go\r");
+        }
+    }
+    person.types(CTRL_D);
+    ends_with(&mut person, 0);
+    let log = AgentLog::new(&person.case.path("log"));
+    let argv = log.argv();
+    let has = |begin: &str| argv.iter().any(|word| word.starts_with(begin));
+    assert!(has("--model=sonnet") && has("--resume=") && !has("--model=opus"), "{argv:?}");
+}
+
+#[test]
+fn a_conversation_that_is_recorded_keeps_its_model() {
+    let script = Script::new().say("msg_1", "One").done("One");
+    let mut person = Case::with(script).at_terminal(&["chat", "--record", "all.jsonl", "begin"]);
+    person.waits_for("turn 1 done");
+    person.waits_for("> ");
+    person.types("/model sonnet\r");
+    person.waits_for("A conversation with --record or --report keeps its model");
+    person.types(CTRL_D);
+    ends_with(&mut person, 0);
 }
 
 #[test]

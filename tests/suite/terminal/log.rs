@@ -31,6 +31,15 @@ fn a_log_begins_with_the_circumstances_and_ends_with_the_session() {
 }
 
 #[test]
+fn each_line_of_a_log_begins_with_the_id_of_the_run_if_asked_for() {
+    let script = Script::new().sh("echo 'from the agent' >&2").say("msg_1", "ok").done("ok");
+    let log = logged(script, &["--log-id", "--mirror-stderr", "go"]);
+    let id = log.split_once("] ").unwrap().0;
+    assert!(id.starts_with("[run_") && log.contains(&format!("{id}] from the agent\n")), "{log}");
+    assert!(log.lines().count() > 3 && log.lines().all(|line| line.starts_with(id)), "{log}");
+}
+
+#[test]
 fn a_secret_that_an_invisible_character_splits_stays_split_in_the_line_of_a_policy() {
     let script = Script::new().ask("r1", "c1", "Bash", bash("a=hunte\u{feff}r2-hunter2-77")).done("It is there.");
     let log = logged(script, &["--verbose", "--permissions", "execute=allow", "--secret", "hunter2-hunter2-77", "go"]);

@@ -1,0 +1,68 @@
+//! A conversation whose settings change: this process becomes one that continues it with others.
+
+use super::complain;
+use crate::cli::{Adhoc, RepeatedFlag};
+use crate::io::stdin::{self, StdinKind};
+use crate::process::own_run;
+use crate::protocol::failure::{Code, Failure};
+use crate::terminal::{ChosenSettings, Setting};
+use std::ffi::OsString;
+
+/// The command line of a conversation that continues this one.
+pub(super) struct ChatAgain {
+    flags: Vec<RepeatedFlag>,
+    cwd: Option<String>,
+    name: Option<String>,
+    is_stored: bool,
+}
+
+impl ChatAgain {
+    /// The reason why such a conversation cannot continue this one, as a clause about this one.
+    pub(super) fn hindrance(adhoc: &Adhoc) -> Option<&'static str> {
+        if adhoc.worktree.is_some() {
+            Some("in a worktree of its own")
+        } else if adhoc.record.is_some() || adhoc.report.is_some() {
+            Some("with --record or --report")
+        } else {
+            (stdin::kind() != StdinKind::Terminal).then_some("that began with a pipe")
+        }
+    }
+
+    pub(super) fn of(adhoc: &Adhoc) -> ChatAgain {
+        ChatAgain {
+            flags: adhoc.repeated.clone(),
+            cwd: adhoc.options.cwd.clone(),
+            name: adhoc.session_name.as_ref().map(|name| name.to_string()),
+            is_stored: !adhoc.no_session,
+        }
+    }
+
+    /// The arguments for these settings. `session`: the session to continue, which another agent cannot.
+    fn arguments(&self, chosen: &ChosenSettings, session: Option<&str>) -> Vec<OsString> {
+        let changes = |flag: &&RepeatedFlag| {
+            let is = |setting: Setting| flag.field.unwrap_or(flag.name) == setting.name();
+            let is_of_old_agent = chosen.has_other_agent && is(Setting::Model);
+            is_of_old_agent || chosen.values.iter().any(|(setting, _)| is(*setting)) || flag.name == "output"
+        };
+        let mut words: Vec<OsString> = ["adhoc", "--conversation", "--output=cli"].map(OsString::from).into();
+        words.extend(self.flags.iter().filter(|flag| !changes(flag)).flat_map(|flag| flag.words.clone()));
+        let session = session.filter(|_| !chosen.has_other_agent);
+        let more = [
+            ("cwd", self.cwd.as_deref()),
+            ("session", session),
+            ("name", self.name.as_deref().filter(|_| session.is_some())),
+        ];
+        for (flag, value) in more {
+            words.extend(value.map(|value| format!("--{flag}={value}").into()));
+        }
+        words.extend((!self.is_stored).then(|| "--no-session".into()));
+        words.extend(chosen.values.iter().map(|(setting, value)| format!("--{}={value}", setting.name()).into()));
+        words
+    }
+
+    /// Continues the conversation. Returns only if it cannot, with the exit code.
+    pub(super) fn begin(self, chosen: &ChosenSettings, session: Option<&str>) -> u8 {
+        let why = own_run::replace_process(&self.arguments(chosen, session));
+        complain(&Failure::new(Code::InternalError, format!("The conversation cannot continue: {}.", why.kind())))
+    }
+}
