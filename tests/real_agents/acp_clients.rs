@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use crate::agents::Agent;
 use crate::lab::Lab;
 
-rows!(the_sdk_opens_two_sessions acpx_allows_a_command the_runtime_of_acpx_has_turns);
+rows!(ours: the_sdk_opens_two_sessions acpx_allows_a_command the_runtime_of_acpx_has_turns);
 // The printed configuration names Claude Code.
 rows!(of acpx_takes_the_printed_configuration: claude Claude);
 

@@ -16,8 +16,8 @@ rows!(of the_run_waits_for_a_wake_up: claude Claude);
 rows!(of a_turn_of_the_agents_own_takes_no_prompt: claude Claude);
 rows!(of a_goal_has_turns_of_its_own: codex Codex);
 rows!(of a_command_that_outlives_the_run_is_named: codex Codex);
-rows!(a_server_that_is_missing_fails_the_run_or_is_a_warning a_server_that_ends_at_its_start
-    a_slow_server_is_awaited_if_it_is_required a_server_that_ends_at_work_is_told);
+rows!(a_server_that_is_missing_fails_the_run_or_is_a_warning);
+rows!(ours: a_server_that_ends_at_its_start a_slow_server_is_awaited_if_it_is_required a_server_that_ends_at_work_is_told);
 
 fn waits(run: &crate::client::Run) -> bool {
     run.outcome.progress("status").iter().any(|frame| frame.text("status") == "waiting_for_agent")

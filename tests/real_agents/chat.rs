@@ -8,7 +8,7 @@ use crate::stub::Stub;
 use crate::support::person::{CTRL_C, CTRL_D, Person};
 use crate::support::{io, limit};
 
-rows!(lines_are_turns_of_one_session ctrl_c_cancels_a_turn_and_the_session_stays a_question_comes_between_prompts);
+rows!(ours: a_model_is_chosen_between_two_prompts lines_are_turns_of_one_session ctrl_c_cancels_a_turn_and_the_session_stays a_question_comes_between_prompts);
 
 /// Starts a chat with the agent. The model lives as long as the stub.
 #[track_caller]
@@ -45,6 +45,26 @@ fn lines_are_turns_of_one_session(agent: Agent) {
     for part in ["Say a word.", "The word is heron.", "Which word?"] {
         assert!(heard.contains(part), "{part} is not in: {heard}");
     }
+}
+
+/// The session goes on in another process, with the other model. Codex sums it up for that model first.
+fn a_model_is_chosen_between_two_prompts(agent: Agent) {
+    let (mut person, stub) = chat(Lab::new(agent, "resume"), &[]);
+    says(&mut person, "Say a word.", &["The word is heron.", "turn 1 done"]);
+    let model = agent.ways().another_model;
+    says(&mut person, &format!("/model {model}"), &["model: ", "continuing session "]);
+    says(&mut person, "Which word?", &["heron.", "turn 1 done"]);
+    ends(&mut person);
+    let heard = stub.last_heard();
+    for part in ["Say a word.", "heron.", "Which word?"] {
+        assert!(heard.contains(part), "{part} is not in: {heard}");
+    }
+    let name = model.rsplit('/').next().expect("name");
+    let asked = |request: &String| {
+        request.contains(&format!(r#""model":"{name}""#)) || request.contains(&format!("models/{name}:"))
+    };
+    let asked: Vec<bool> = stub.requests().iter().map(asked).collect();
+    assert_eq!((asked.first(), asked.last()), (Some(&false), Some(&true)));
 }
 
 fn ctrl_c_cancels_a_turn_and_the_session_stays(agent: Agent) {

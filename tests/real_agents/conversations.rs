@@ -7,8 +7,9 @@ use crate::client::{Client, permission, rule};
 use crate::lab::Lab;
 use crate::support::{Frame, procs};
 
-rows!(two_turns_share_a_session a_cancelled_turn_leaves_the_agent the_second_turn_asks);
-rows!(the_end_of_stdin_waits_for_the_prompts a_failed_turn_leaves_the_session calls_of_the_model_count_over_all_turns);
+rows!(two_turns_share_a_session a_cancelled_turn_leaves_the_agent);
+rows!(ours: the_second_turn_asks the_end_of_stdin_waits_for_the_prompts a_failed_turn_leaves_the_session
+    calls_of_the_model_count_over_all_turns);
 rows!(old: a_prompt_reaches_the_agent_at_work_or_waits);
 
 fn ends_turn(frame: &Frame, turn: u64) -> bool {

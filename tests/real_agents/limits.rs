@@ -9,7 +9,7 @@ use crate::client::{Run, run};
 use crate::install::search_program;
 use crate::lab::Lab;
 
-rows!(tool_calls_are_counted turns_are_counted tokens_are_counted cost_is_limited);
+rows!(ours: tool_calls_are_counted turns_are_counted tokens_are_counted cost_is_limited);
 rows!(a_disallowed_tool_does_not_run a_tool_that_is_not_allowed_does_not_run a_tool_that_is_allowed_runs);
 rows!(read_only_changes_nothing read_only_reads_and_searches);
 rows!(of a_cost_without_a_price: opencode OpenCode);

@@ -10,7 +10,7 @@ use crate::support::options;
 rows!(old: permission_allow permission_deny);
 rows!(permission_allow_always permission_by_policy);
 rows!(old: permission_always_is_no_wider_than_it_says permission_always_covers_each_equal_request);
-rows!(permission_denied_without_an_answer);
+rows!(ours: permission_denied_without_an_answer);
 rows!(of permission_that_nobody_can_give: claude Claude);
 rows!(of a_sub_agent_waits_for_nobody: opencode OpenCode);
 rows!(of a_sub_agent_that_may_act_is_denied: gemini Gemini);

@@ -8,9 +8,9 @@ use crate::client::{Run, run};
 use crate::lab::Lab;
 
 rows!(old: a_result_that_fits a_wrong_result);
-rows!(a_result_that_the_agent_corrects a_result_as_text a_list);
-rows!(an_incomplete_result a_missing_result);
-rows!(a_result_under_limits);
+rows!(ours: a_result_that_the_agent_corrects a_result_as_text a_list);
+rows!(ours: an_incomplete_result a_missing_result);
+rows!(ours: a_result_under_limits);
 
 /// A run that must have a number of otters.
 fn counted(agent: Agent, scenario: &str) -> Run {

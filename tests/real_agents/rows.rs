@@ -3,8 +3,12 @@
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Makes the tests `row::agent` of functions `row(agent)`.
+/// Makes the tests `row::agent` of functions `row(agent)`. A row of `ours` depends on our side of the dialogue more than
+/// on the agent's. Two agents show it; the slow starts of the others belong to the long form.
 macro_rules! rows {
+    (ours: $($row:ident)*) => {
+        $(rows!(of $row: claude Claude, codex Codex; gemini Gemini, opencode OpenCode);)*
+    };
     ($($row:ident)*) => {
         $(rows!(of $row: claude Claude, codex Codex, gemini Gemini, opencode OpenCode);)*
     };
@@ -12,13 +16,22 @@ macro_rules! rows {
     (old: $($row:ident)*) => {
         $(rows!(of $row: claude Claude, claude_old OldClaude, codex Codex, gemini Gemini, opencode OpenCode);)*
     };
-    (of $row:ident: $($name:ident $agent:ident),*) => {
+    // Behind the semicolon are the agents of the long form.
+    (of $row:ident: $($name:ident $agent:ident),* $(; $($slow:ident $slow_agent:ident),*)?) => {
         mod $row {
             $(#[test]
             fn $name() {
-                let name = concat!(stringify!($row), "::", stringify!($name));
-                $crate::rows::twice(name, || super::$row($crate::agents::Agent::$agent));
+                $crate::rows::twice(concat!(stringify!($row), "::", stringify!($name)), || {
+                    super::$row($crate::agents::Agent::$agent)
+                });
             })*
+            $($(#[test]
+            #[ignore = "long form: run with --include-ignored"]
+            fn $slow() {
+                $crate::rows::twice(concat!(stringify!($row), "::", stringify!($slow)), || {
+                    super::$row($crate::agents::Agent::$slow_agent)
+                });
+            })*)?
         }
     };
 }

@@ -7,7 +7,8 @@ use crate::client::{permission, run};
 use crate::lab::Lab;
 
 rows!(old: resume fork);
-rows!(resume_unknown prompt_is_text model_and_system_prompt new_system_prompt);
+rows!(resume_unknown prompt_is_text model_and_system_prompt);
+rows!(ours: new_system_prompt);
 rows!(of mode: opencode OpenCode, claude Claude, claude_old OldClaude);
 // Claude Code has no plan mode beside its permissions.
 rows!(of plan_mode: codex Codex, gemini Gemini, opencode OpenCode);

@@ -11,7 +11,7 @@ use crate::lab::Lab;
 use crate::support::{procs, slack};
 
 rows!(old: cancel_in_a_tool kill_in_a_tool);
-rows!(cancel_in_a_text cancel_at_a_question timeout_in_a_tool);
+rows!(ours: cancel_in_a_text cancel_at_a_question timeout_in_a_tool);
 rows!(of cancel_while_the_agent_is_silent: claude Claude);
 rows!(of signal_in_a_tool: claude Claude);
 

@@ -44,9 +44,13 @@ impl Stub {
         self.heard().map(|request| request.body).collect()
     }
 
-    /// The conversation's first request, with its line.
+    /// The conversation's requests, each with its line.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.heard().map(|request| format!("{} {}", request.line, request.body)).collect()
+    }
+
     pub(crate) fn first_request(&self) -> String {
-        self.heard().next().map(|request| format!("{} {}", request.line, request.body)).expect("one")
+        self.requests().into_iter().next().expect("one")
     }
 
     /// The results of the tools in the last request of the conversation.

@@ -12,8 +12,8 @@ use crate::support::io::shorten;
 use crate::ways::Output;
 
 rows!(old: hello);
-rows!(two_chunks think_then_say shell_ok shell_fail big_output write_file write_file_fully two_tools
-    work_has_one_title);
+rows!(think_then_say shell_fail write_file work_has_one_title);
+rows!(ours: two_chunks shell_ok big_output write_file_fully two_tools);
 rows!(of two_chunks_whole: claude Claude, codex Codex);
 
 /// A run in which every request is allowed.

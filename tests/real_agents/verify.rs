@@ -3,6 +3,7 @@
 use std::process::Stdio;
 
 use serde_json::{Value, json};
+use spektacular::agent::registry::VerifyRowName;
 
 use crate::agents::Agent;
 use crate::lab::Lab;
@@ -17,7 +18,7 @@ fn verify_finds_what_is_known(agent: Agent) {
     let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let (summary, rows) = lines.split_last().expect("a summary");
     assert_eq!(output.status.code(), Some(0), "{lines:#?}");
-    assert_eq!(rows.len(), 14);
+    assert_eq!(rows.len(), VerifyRowName::ALL.len());
     assert_eq!(summary["version"], agent.version());
     assert_eq!((&summary["passed"], &summary["broken"]), (&json!(true), &json!([])));
     assert!(rows.iter().all(|row| row["found"] == "kept"), "{rows:#?}");

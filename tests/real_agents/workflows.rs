@@ -14,14 +14,16 @@ use crate::install::search_program;
 use crate::lab::Lab;
 use crate::support::{Frame, read};
 
-rows!(spec_headless spec_reads spec_mended spec_asks_by_tool spec_continued plan_headless);
+rows!(spec_reads spec_asks_by_tool);
+rows!(ours: spec_headless spec_mended spec_continued plan_headless);
 // The only agent whose requests for such a search name no place.
 rows!(of spec_globs: opencode OpenCode);
 // Gemini CLI and OpenCode have no tool of their own for questions here.
 rows!(of spec_asks: claude Claude, codex Codex);
 rows!(of spec_asks_nobody: claude Claude, codex Codex);
 rows!(spec_in_one_process spec_asks_a_sub_agent);
-rows!(implement_mended implement_never_passes implement_idle implement_ticks implement_blocked implement_killed);
+rows!(implement_ticks implement_killed);
+rows!(ours: implement_mended implement_never_passes implement_idle implement_blocked);
 
 const SPEC: &str = ".spektacular/specs/greeting.md";
 const DRAFT: &str = ".spektacular/specs/greeting.draft.md";
