@@ -298,7 +298,8 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     // A run that never worked had no questions to match.
     let worked = ![EXIT_UNDELIVERED, Code::AuthRequired.exit_code()].contains(&ended.code);
     super::warn(ended.unused_answers.iter().filter(|_| worked));
-    match peer.again().cloned().filter(|_| ended.code == 0) {
+    // After a failure another model may work; a signal ends the conversation.
+    match peer.again().cloned().filter(|_| ended.signal.is_none()) {
         Some(chosen) => {
             // The terminal gets its modes back.
             drop(peer);

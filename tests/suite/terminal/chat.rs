@@ -330,6 +330,21 @@ fn a_conversation_goes_on_with_another_model_and_then_with_another_agent() {
 }
 
 #[test]
+fn a_conversation_goes_on_with_another_model_after_a_turn_that_failed() {
+    let failed = crate::support::agent::error_result(json!({"subtype": "error_during_execution", "errors": ["No"]}));
+    let script = Script::new().out(&failed).sh("prompt").say("msg_2", "Two").done("Two");
+    let mut person = Case::with(script).at_terminal(&["chat", "begin"]);
+    person.waits_for("turn 1 failed");
+    person.waits_for("> ");
+    person.types("/model sonnet\r");
+    person.waits_for("Claude Code, continuing session ");
+    person.waits_for("> ");
+    waits_for_keys(&person);
+    person.types(CTRL_D);
+    ends_with(&mut person, 0);
+}
+
+#[test]
 fn a_conversation_that_is_recorded_keeps_its_model() {
     let script = Script::new().say("msg_1", "One").done("One");
     let mut person = Case::with(script).at_terminal(&["chat", "--record", "all.jsonl", "begin"]);
