@@ -23,6 +23,8 @@ impl ChatAgain {
             Some("in a worktree of its own")
         } else if adhoc.record.is_some() || adhoc.report.is_some() {
             Some("with --record or --report")
+        } else if adhoc.scenario.is_some() {
+            Some("that plays a scenario")
         } else {
             (stdin::kind() != StdinKind::Terminal).then_some("that began with a pipe")
         }
@@ -64,5 +66,46 @@ impl ChatAgain {
     pub(super) fn begin(self, chosen: &ChosenSettings, session: Option<&str>) -> u8 {
         let why = own_run::replace_process(&self.arguments(chosen, session));
         complain(&Failure::new(Code::InternalError, format!("The conversation cannot continue: {}.", why.kind())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ChatAgain;
+    use crate::cli::RepeatedFlag;
+    use crate::terminal::{ChosenSettings, Setting};
+
+    fn arguments(has_other_agent: bool, values: &[(Setting, &str)]) -> String {
+        let flag = |name, field: &'static str, words: &[&str]| RepeatedFlag {
+            name,
+            field: (!field.is_empty()).then_some(field),
+            words: words.iter().map(Into::into).collect(),
+            may_be_secret: false,
+        };
+        let again = ChatAgain {
+            flags: vec![
+                flag("yes", "permissions", &["--yes"]),
+                flag("model", "model", &["--model", "opus"]),
+                flag("output", "", &["--output", "cli"]),
+                flag("plain", "", &["--plain"]),
+            ],
+            cwd: None,
+            name: Some("long".into()),
+            is_stored: true,
+        };
+        let values = values.iter().map(|(setting, value)| (*setting, (*value).to_owned())).collect();
+        let words = again.arguments(&ChosenSettings { values, has_other_agent }, Some("s1"));
+        let words: Vec<String> = words.into_iter().map(|word| word.into_string().unwrap()).collect();
+        words.join(" ").strip_prefix("adhoc --conversation --output=cli ").unwrap().to_owned()
+    }
+
+    #[test]
+    fn a_chosen_setting_replaces_every_flag_for_it() {
+        let chosen = arguments(false, &[(Setting::Permissions, "read-only")]);
+        assert_eq!(chosen, "--model opus --plain --session=s1 --name=long --permissions=read-only");
+        let chosen = arguments(false, &[(Setting::Agent, "codex"), (Setting::Model, "gpt")]);
+        assert_eq!(chosen, "--yes --plain --session=s1 --name=long --agent=codex --model=gpt");
+        let chosen = arguments(true, &[(Setting::Agent, "codex")]);
+        assert_eq!(chosen, "--yes --plain --agent=codex", "another agent has neither the session nor the model");
     }
 }

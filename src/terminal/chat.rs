@@ -118,9 +118,9 @@ impl Chat {
         self.goes_on.then_some(&self.known.chosen)
     }
 
-    /// Takes note that the agent cannot resume a session.
-    pub(super) fn cannot_resume(&mut self) {
-        self.known.around.keeps.get_or_insert("with an agent that resumes no session");
+    /// Keeps the settings from now on. `why`: a clause about the conversation.
+    pub(super) fn keep_settings(&mut self, why: &'static str) {
+        self.known.around.keeps.get_or_insert(why);
     }
 
     /// The lines before the first prompt line: the agent and the session, and the keys.

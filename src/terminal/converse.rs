@@ -27,6 +27,11 @@ impl TerminalPeer {
         self.chat.as_ref().and_then(Chat::again)
     }
 
+    /// Keeps the settings of a conversation from now on. `why`: a clause about it.
+    pub(super) fn keep_settings(&mut self, why: &'static str) {
+        self.chat.iter_mut().for_each(|chat| chat.keep_settings(why));
+    }
+
     /// Whether a person types, so that only whole lines may show.
     pub(super) fn is_typed_at(&self) -> bool {
         self.asking.is_open() || self.chat.as_ref().is_some_and(Chat::is_open)

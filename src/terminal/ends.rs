@@ -22,8 +22,14 @@ impl TerminalPeer {
     pub(super) fn note_whether_resumable(&mut self, resume: Option<bool>) {
         if resume == Some(false) {
             self.resumed_by = None;
-            self.chat.iter_mut().for_each(Chat::cannot_resume);
+            self.keep_settings("with an agent that resumes no session");
         }
+    }
+
+    /// Takes note of the agent that took over. The session is its own.
+    pub(super) fn note_successor(&mut self, agent: &str) {
+        self.resumed_by.iter_mut().for_each(|flag| flag.insert_str(0, &format!("--agent {agent} ")));
+        self.keep_settings("that another agent took over");
     }
 
     pub(super) fn turn(&mut self, turn: &TurnReport, now: Instant) -> Shown {

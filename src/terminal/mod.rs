@@ -269,8 +269,7 @@ impl TerminalPeer {
     fn unseen(&mut self, progress: &Progress, now: Instant) -> Shown {
         if let ProgressKind::Status { status, until, agent } = &progress.about {
             self.work.status(*status, *until, now);
-            let named = agent.iter().map(|agent| format!("--agent {agent} "));
-            self.resumed_by.iter_mut().zip(named).for_each(|(flag, agent)| flag.insert_str(0, &agent));
+            agent.iter().for_each(|agent| self.note_successor(agent));
             if self.chat.as_mut().is_some_and(|chat| chat.status(*status)) {
                 self.work.begin_again(now);
                 self.speech.said = false;
@@ -401,7 +400,7 @@ impl TerminalPeer {
 impl Peer for TerminalPeer {
     fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
         let now = Instant::now();
-        self.screen.run_is(outgoing.run_id);
+        self.screen.note_run(outgoing.run_id);
         let mut shown = self.render(outgoing.body, outgoing.in_advance.as_ref(), now);
         if let (Some(chat), Body::Progress(progress)) = (&mut self.chat, &**outgoing.body) {
             shown.lines.push_str(&chat.heard(outgoing.reply_to, progress));

@@ -143,7 +143,7 @@ impl Screen {
     }
 
     /// Takes note of the run that is shown, for the lines of a log.
-    pub(super) fn run_is(&mut self, id: &RunId) {
+    pub(super) fn note_run(&mut self, id: &RunId) {
         if self.look.log_id && !self.look.live && self.mark.is_empty() {
             self.mark = format!("[{}] ", &**id);
         }
