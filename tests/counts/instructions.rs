@@ -24,7 +24,7 @@ pub(crate) fn count(dialect: Dialect, steps: &[Step], options: &str, flags: &[&s
     let agent = Scripted::new(dialect, steps);
     let log = agent.folder().join("valgrind.log");
     let mut command = agent.command("valgrind");
-    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--trace-children=no"]);
+    command.args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null", "--trace-children=no"]);
     command.arg(format!("--log-file={}.%p", log.display()));
     command.arg(fs::canonicalize(program).unwrap()).args(["adhoc", "--output", "json", "--input", "jsonl"]).args(flags);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -34,13 +34,13 @@ pub(crate) fn count(dialect: Dialect, steps: &[Step], options: &str, flags: &[&s
     let out = child.wait_with_output().unwrap();
     drop(stdin);
     let log = fs::read_to_string(format!("{}.{number}", log.display())).unwrap();
-    (collected(&log), String::from_utf8(out.stdout).unwrap())
+    (references(&log), String::from_utf8(out.stdout).unwrap())
 }
 
-/// The number of instructions in a log of valgrind.
-pub(crate) fn collected(log: &str) -> u64 {
-    let collected = log.lines().find_map(|line| line.split("Collected : ").nth(1));
-    collected.unwrap_or_else(|| panic!("valgrind counted nothing: {log}")).trim().parse().unwrap()
+/// The number of instructions in a log of cachegrind. Without the simulation of a cache, it counts nothing else.
+pub(crate) fn references(log: &str) -> u64 {
+    let references = log.lines().find_map(|line| line.split("refs:").nth(1));
+    references.unwrap_or_else(|| panic!("valgrind counted nothing: {log}")).trim().replace(',', "").parse().unwrap()
 }
 
 /// Counts the instructions of a run beyond those of a run with a tenth of the events. The beginning and the end do not

@@ -7,7 +7,8 @@ use crate::client::{permission, run};
 use crate::lab::Lab;
 use crate::support::attacks::{self, MODES, Tools};
 
-rows!(no_attack_works no_attack_of_an_ordinary_user_works);
+rows!(no_attack_works);
+rows!(ours: no_attack_of_an_ordinary_user_works);
 
 fn no_attack_works(agent: Agent) {
     attack(agent, "");

@@ -8,7 +8,9 @@ use spektacular::agent::registry::VerifyRowName;
 use crate::agents::Agent;
 use crate::lab::Lab;
 
-rows!(old: verify_finds_what_is_known);
+// It starts an agent fourteen times.
+rows!(of verify_finds_what_is_known:
+    claude Claude, claude_old OldClaude, codex Codex; gemini Gemini, opencode OpenCode);
 
 fn verify_finds_what_is_known(agent: Agent) {
     let lab = Lab::new(agent, "hello");

@@ -22,8 +22,8 @@ rows!(of spec_globs: opencode OpenCode);
 rows!(of spec_asks: claude Claude, codex Codex);
 rows!(of spec_asks_nobody: claude Claude, codex Codex);
 rows!(spec_in_one_process spec_asks_a_sub_agent);
-rows!(implement_ticks implement_killed);
-rows!(ours: implement_mended implement_never_passes implement_idle implement_blocked);
+rows!(implement_ticks);
+rows!(ours: implement_killed implement_mended implement_never_passes implement_idle implement_blocked);
 
 const SPEC: &str = ".spektacular/specs/greeting.md";
 const DRAFT: &str = ".spektacular/specs/greeting.draft.md";

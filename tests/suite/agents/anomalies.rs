@@ -392,7 +392,7 @@ static PLAYED: LazyLock<Vec<(Case, Vec<Frame>)>> = LazyLock::new(|| {
 
 /// A fault comes before one moment in this number: in the short form, and in the long one.
 const SAMPLE: usize = 20;
-const LONG_SAMPLE: usize = 3;
+const LONG_SAMPLE: usize = 6;
 
 /// Runs a fault at the places of every recording. `number`: the row of the fault, so that the short forms of all faults
 /// together have one at every place.

@@ -330,7 +330,7 @@ fn the_end_of_stdin_cancels_if_the_flag_is_set() {
 
 #[test]
 fn a_cancel_that_races_with_the_result_gives_one_end() {
-    for round in 0..by_length(20, 500) {
+    for round in 0..by_length(20, 200) {
         let mut session = Case::with(Script::hello()).spawn();
         session.send_line(&start_line(r#"{"prompt":"hi"}"#));
         for _ in 0..round % 5 {

@@ -29,7 +29,7 @@ const GROWTH_KIB: u64 = 4 << 10;
 /// Measures the memory after a tenth of an agent's messages and after all of them.
 #[test]
 fn many_events_take_no_more_memory_than_a_tenth_of_them() {
-    let count = by_length(20_000, 300_000);
+    let count = by_length(20_000, 100_000);
     let line = text("msg_@N", "word").to_string().replace('\\', "\\\\").replace('"', "\\\"");
     let (head, tail) = line.split_once("@N").unwrap();
     let flood = format!("awk 'BEGIN {{ for (n = 0; n < {count}; n++) print \"{head}\" n \"{tail}\" }}'");
