@@ -34,13 +34,13 @@ pub(crate) fn count(dialect: Dialect, steps: &[Step], options: &str, flags: &[&s
     let out = child.wait_with_output().unwrap();
     drop(stdin);
     let log = fs::read_to_string(format!("{}.{number}", log.display())).unwrap();
-    (references(&log), String::from_utf8(out.stdout).unwrap())
+    (instructions_in(&log), String::from_utf8(out.stdout).unwrap())
 }
 
 /// The number of instructions in a log of cachegrind. Without the simulation of a cache, it counts nothing else.
-pub(crate) fn references(log: &str) -> u64 {
-    let references = log.lines().find_map(|line| line.split("refs:").nth(1));
-    references.unwrap_or_else(|| panic!("valgrind counted nothing: {log}")).trim().replace(',', "").parse().unwrap()
+pub(crate) fn instructions_in(log: &str) -> u64 {
+    let counted = log.lines().find_map(|line| line.split("refs:").nth(1));
+    counted.unwrap_or_else(|| panic!("valgrind counted nothing: {log}")).trim().replace(',', "").parse().unwrap()
 }
 
 /// Counts the instructions of a run beyond those of a run with a tenth of the events. The beginning and the end do not

@@ -210,6 +210,6 @@ fn instructions_of_other_input_grow_as_the_input_does() {
         command.arg(std::env::current_exe().unwrap()).args(["--ignored", "instructions_of_other_input"]);
         let out = command.env(CHILD, format!("{size} {}", part.name)).output().unwrap();
         assert!(out.status.success(), "{}: {}", part.name, String::from_utf8_lossy(&out.stdout));
-        crate::instructions::references(&fs::read_to_string(log).unwrap())
+        crate::instructions::instructions_in(&fs::read_to_string(log).unwrap())
     });
 }

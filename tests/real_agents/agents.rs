@@ -53,12 +53,12 @@ impl Agent {
         }
     }
 
-    /// The way to the agent's model.
     /// Whether a start takes seconds of processor time.
     pub(crate) fn starts_slowly(self) -> bool {
         matches!(self, Agent::Gemini | Agent::OpenCode)
     }
 
+    /// The way to the agent's model.
     pub(crate) fn endpoint(self) -> &'static Endpoint {
         Agents::built_in().find(self.name()).and_then(|agent| agent.endpoint).expect("an endpoint")
     }

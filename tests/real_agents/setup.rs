@@ -37,8 +37,8 @@ fn done(run: &Run) -> (usize, bool, bool) {
     (completed, run.made("new.txt"), run.made("asked.txt"))
 }
 
-/// A read, a search, an edit and a command under each policy, with and without a user. Agents whose starts take seconds
-/// show both in the long form; otherwise each policy has a user if it asks.
+/// A read, a search, an edit and a command under each policy, with and without a user. For an agent that starts slowly,
+/// the short form has both ways for the default alone, and of each other policy the way with a user if it asks.
 fn reads_are_the_default(agent: Agent) {
     for (policy, asked, with_user, without) in [
         (Value::Null, 2, (4, true, true), (2, false, false)),

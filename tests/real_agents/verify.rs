@@ -8,7 +8,7 @@ use spektacular::agent::registry::VerifyRowName;
 use crate::agents::Agent;
 use crate::lab::Lab;
 
-// It starts an agent fourteen times.
+// Each test starts its agent at least fourteen times.
 rows!(of verify_finds_what_is_known:
     claude Claude, claude_old OldClaude, codex Codex; gemini Gemini, opencode OpenCode);
 
