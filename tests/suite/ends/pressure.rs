@@ -132,18 +132,25 @@ fn an_agent_whose_output_nobody_reads_is_not_silent() {
     let words = json!({"type": "assistant", "message": {"id": "m", "content": [{"type": "text", "text": "word"}]}});
     let result = json!({"type": "result", "subtype": "success", "is_error": false, "result": "ok", "session_id": "s"});
     // More than the outbox and both pipes take.
-    let case = agent(&format!("yes '{words}' | head -n 20000\necho '{result}'\ncat >/dev/null"));
-    let mut child = case.other("work", JSON).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    let start = json!({"prompt": "hi", "idle_timeout_s": IDLE_S, "heartbeat_s": 0});
-    writeln!(stdin, "{}", start_line(&start.to_string())).unwrap();
-    // No event: the elapsed time itself is what the clock must not count.
-    io::wait_for(Duration::from_secs(3 * IDLE_S), || false);
-    let mut all = String::new();
-    child.stdout.take().unwrap().read_to_string(&mut all).unwrap();
-    let last: Value = serde_json::from_str(all.lines().last().unwrap()).unwrap();
-    assert_eq!(last["type"], "run.completed", "{last}");
-    io::exit(&mut child, limit()).expect("the end");
+    // An agent that gets no processor is silent too.
+    in_time(|| {
+        let case = agent(&format!("yes '{words}' | head -n 20000\necho '{result}'\ncat >/dev/null"));
+        let mut child = case.other("work", JSON).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let start = json!({"prompt": "hi", "idle_timeout_s": IDLE_S, "heartbeat_s": 0});
+        writeln!(stdin, "{}", start_line(&start.to_string())).unwrap();
+        // No event: the elapsed time itself is what the clock must not count.
+        io::wait_for(Duration::from_secs(3 * IDLE_S), || false);
+        let mut all = String::new();
+        child.stdout.take().unwrap().read_to_string(&mut all).unwrap();
+        io::exit(&mut child, limit()).expect("the end");
+        let last: Value = serde_json::from_str(all.lines().last().unwrap()).unwrap();
+        if last["payload"]["code"] == "idle_timeout" {
+            return Err(last.to_string());
+        }
+        assert_eq!(last["type"], "run.completed", "{last}");
+        Ok(())
+    });
 }
 
 /// Cancels a run and then reads slowly. Returns the exit code and the frames.
