@@ -18,15 +18,20 @@ const TARGET: &str = "COUNT_TARGET";
 const EVENTS: usize = 6000;
 const RUNS: usize = 3;
 
+/// The program to count.
+pub(crate) fn program() -> PathBuf {
+    let program = std::env::var_os(PROGRAM).unwrap_or_else(|| panic!("{PROGRAM} names no program"));
+    fs::canonicalize(program).unwrap()
+}
+
 /// Runs the program with a scripted agent and further flags. Returns the number of instructions and the output on stdout.
 pub(crate) fn count(dialect: Dialect, steps: &[Step], options: &str, flags: &[&str]) -> (u64, String) {
-    let program = PathBuf::from(std::env::var_os(PROGRAM).unwrap_or_else(|| panic!("{PROGRAM} names no program")));
     let agent = Scripted::new(dialect, steps);
     let log = agent.folder().join("valgrind.log");
     let mut command = agent.command("valgrind");
     command.args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null", "--trace-children=no"]);
     command.arg(format!("--log-file={}.%p", log.display()));
-    command.arg(fs::canonicalize(program).unwrap()).args(["adhoc", "--output", "json", "--input", "jsonl"]).args(flags);
+    command.arg(program()).args(["adhoc", "--output", "json", "--input", "jsonl"]).args(flags);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let number = child.id();
     let mut stdin = child.stdin.take().unwrap();

@@ -17,6 +17,7 @@ mod inside;
 mod instructions;
 #[path = "../support/length.rs"]
 mod length;
+mod loading;
 mod memory;
 mod parts;
 #[expect(dead_code, reason = "the benchmark uses the rest")]
