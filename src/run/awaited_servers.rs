@@ -92,8 +92,7 @@ impl ActiveRun {
     /// Handles the end of the time in which servers must start.
     pub(super) fn miss_servers(&mut self) {
         self.servers.due = None;
-        if let Some(server) = self.servers.list.iter().find(|server| server.is_awaited()) {
-            let failure = server.failure();
+        if let Some(failure) = self.servers.missing() {
             return self.stop(Outcome::Failed(failure), None);
         }
         self.warn_of_silent_servers();

@@ -20,7 +20,7 @@ pub(super) struct Servers {
     pub(super) list: Vec<RunServer>,
     /// Whether the frame about the session was emitted.
     pub(super) session_open: bool,
-    /// Whether the agent's first prompt waits for them.
+    /// Whether they must start before the agent's first prompt, or with it.
     pub(super) awaited: bool,
     /// The time until which they must run.
     pub(super) due: Option<Duration>,
@@ -68,6 +68,16 @@ impl Servers {
     pub(super) fn begin(&mut self, now: Duration, settings: &Settings) {
         let is_awaited = self.list.iter().any(|server| server.launched.is_some());
         self.due = settings.start_timeout_s.filter(|_| is_awaited).map(|limit| now + limit.duration());
+    }
+
+    /// The failure of the first server that the run still needs.
+    pub(super) fn missing(&self) -> Option<Failure> {
+        self.list.iter().find(|server| server.is_awaited()).map(RunServer::failure)
+    }
+
+    /// The failure of the first server without which a turn has ended.
+    pub(super) fn missed(&self) -> Option<Failure> {
+        self.missing().filter(|_| self.awaited)
     }
 
     /// Takes what the agent says about a server. Returns whether something changed.

@@ -15,11 +15,13 @@ use crate::protocol::words::Status;
 
 impl ActiveRun {
     /// Decides the outcome, unless it is already decided.
-    pub(super) fn decide(&mut self, outcome: Outcome) {
+    pub(super) fn decide(&mut self, mut outcome: Outcome) {
         if !self.ladder.is_decided() {
             self.warn_of_background();
             if matches!(outcome, Outcome::Completed { .. }) {
                 self.warn_of_silent_servers();
+                // An agent that starts servers with its first prompt may not have started them all.
+                outcome = self.servers.missed().map_or(outcome, Outcome::Failed);
             }
         }
         let leave_time = self.features().leave_time;

@@ -71,6 +71,8 @@ impl Profile {
 pub(super) enum ServerWay {
     /// By the request that opens the session.
     Session,
+    /// By the request that opens the session. It starts them at the first prompt, before it calls the model.
+    AtPrompt,
     /// By the request that opens the session, unless it ignores them. Nobody tried it.
     Untried,
     /// By a file, which follows this beginning of an argument. It ignores those of the session.

@@ -5,6 +5,7 @@
 //! resource sends a file. A link to a missing file causes no error.
 
 use super::Acp;
+use super::profile::ServerWay;
 use super::session::Phase;
 use crate::agent::prompt_text::{mentions, without_command};
 use crate::agent::text::FinalAnswer;
@@ -22,13 +23,16 @@ impl Acp {
         }
     }
 
-    /// Sends the first prompt, or waits for MCP servers before it.
+    /// Sends the first prompt, or waits for MCP servers before it, unless the agent starts them only then.
     pub(super) fn first_prompt(&mut self, out: &mut DriverOutput) {
         if !self.start.awaits_servers {
             return self.send_first(out);
         }
-        self.phase = Phase::AwaitingServers;
         out.events.push(AgentEvent::AwaitsServers);
+        if self.profile.servers == ServerWay::AtPrompt {
+            return self.send_first(out);
+        }
+        self.phase = Phase::AwaitingServers;
     }
 
     pub(super) fn send_first(&mut self, out: &mut DriverOutput) {

@@ -38,9 +38,7 @@ pub(super) fn play(row: &VerifyRow, agent: &Agent, endpoint: &Endpoint, folder: 
     let mut payload: Value = serde_json::from_str(row.start).map_err(io::Error::other)?;
     payload["agent"] = json!(agent.name);
     payload["timeout_s"] = json!(RUN_S);
-    if payload["start_timeout_s"].is_null() {
-        payload["start_timeout_s"] = json!(START_S);
-    }
+    payload["start_timeout_s"] = json!(START_S);
     let other = endpoint.model.filter(|_| row.further == Further::Model);
     if let Some((name, _)) = other {
         payload["model"] = json!(name);

@@ -80,7 +80,7 @@ const BUSY: &str =
     r#"{"replies": [], "after": {"refuse": {"status": 429, "message": "Too many requests: slow down."}}}"#;
 
 /// A run that needs an MCP server, which is a script of the shell without a tool.
-const SERVER: &str = r#"{"start_timeout_s": 60, "mcp_servers": [{"name": "badges", "command": "sh", "args": ["-c",
+const SERVER: &str = r#"{"mcp_servers": [{"name": "badges", "command": "sh", "args": ["-c",
     "while read -r line; do id=${line##*'\"id\":'}; id=${id%%[,\\}]*}; case $line in *'\"initialize\"'*) answer='{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{\"tools\":{}},\"serverInfo\":{\"name\":\"badges\",\"version\":\"1\"}}';; *'\"tools/list\"'*) answer='{\"tools\":[]}';; *'\"ping\"'*) answer={};; *) continue;; esac; printf '{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\\n' \"$id\" \"$answer\"; done"
 ]}]}"#;
 
@@ -141,7 +141,9 @@ impl SeenRun {
             Some("run.completed") => None,
             Some("run.failed") if word("code") == "invalid_request" => Some(RowResult::Refused(word("message").into())),
             Some("run.failed") => {
-                Some(RowResult::NotKept(format!("the run failed: {}: {}", word("code"), word("message"))))
+                let said =
+                    payload["detail"]["agent_message"].as_str().map(|said| format!(" {said}")).unwrap_or_default();
+                Some(RowResult::NotKept(format!("the run failed: {}: {}{said}", word("code"), word("message"))))
             }
             Some(other) => Some(RowResult::NotKept(format!("the run ended with {other}"))),
             None => Some(RowResult::NotKept("the run ended without a frame".into())),

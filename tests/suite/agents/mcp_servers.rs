@@ -130,10 +130,15 @@ fn acp(capabilities: &Value) -> Case {
     case.program("opencode", &script)
 }
 
+/// The same agent under another name.
+fn named(name: &str, case: Case) -> Case {
+    let script = fs::read_to_string(case.path("bin/opencode")).unwrap();
+    case.program(name, &script)
+}
+
 /// The same agent under a name that nobody tried.
 fn untried(case: Case) -> Case {
-    let script = fs::read_to_string(case.path("bin/opencode")).unwrap();
-    case.program("goose", &script)
+    named("goose", case)
 }
 
 #[test]
@@ -291,6 +296,16 @@ fn a_needed_server_that_the_agent_does_not_start_ends_the_run_too() {
     let outcome = run(acp(&json!({})), payload);
     let message = outcome.failed("agent_start_failed")["message"].as_str().unwrap().to_owned();
     assert!(message.contains("MCP server otter did not start within"), "{message}");
+}
+
+/// OpenHands starts servers only with the first prompt, so the prompt cannot wait for them.
+#[test]
+fn a_turn_without_a_needed_server_is_not_completed() {
+    let mut payload = otter(true);
+    payload["agent"] = json!("openhands");
+    let outcome = run(named("openhands", acp(&json!({}))), payload);
+    let message = outcome.failed("agent_start_failed")["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("MCP server otter did not start"), "{message}");
 }
 
 #[test]
