@@ -20,10 +20,15 @@ export type Reply = {
  * `attempt` and an `error`.
  */
 export type OnQuestion = (question: Question, resolved: AbortSignal) => Promise<Reply | undefined> | Reply | undefined;
-/** `runId` is the run's id, `command` the program and its first arguments. The others are options of `spawn`. */
+/**
+ * `runId` is the run's id, `command` the program and its first arguments, `flags` further flags of the subcommand, such as
+ * ["--report", "run.html"], and `subcommand` "adhoc", "spec", "plan" or "implement". The others are options of `spawn`.
+ */
 export type Options = SpawnOptions & {
     runId?: string;
     command?: string[];
+    flags?: string[];
+    subcommand?: string;
 };
 /** spektacular ended without a terminal frame, for example because it was killed. */
 export declare class Died extends Error {
@@ -35,14 +40,16 @@ export declare class Died extends Error {
  */
 export declare class Run implements AsyncIterable<Frame> {
     #private;
-    constructor(start: Start, answer?: OnQuestion, { runId, command, ...spawnOptions }?: Options);
+    constructor(start: Start, answer?: OnQuestion, { runId, command, flags, subcommand, ...spawnOptions }?: Options);
     [Symbol.asyncIterator](): AsyncIterator<Frame>;
     /** Reads the remaining frames and returns the terminal one. */
     wait(): Promise<Last>;
     /** Answers an open question. Does nothing if the question is resolved, for example by its timeout. */
     reply(questionId: string, reply: Reply): void;
     /** Sends a further message of the user: after the turn, or with "now" while the agent works, where it can. */
-    prompt(text: string, when?: "next" | "now"): void;
+    prompt(text: string, when?: "next" | "now", images?: string[]): void;
+    /** Puts the files back to a checkpoint of a conversation with `checkpoints`. */
+    rewind(checkpointId: string): void;
     /** Ends a conversation: the running turn and waiting prompts are finished first. */
     end(): void;
     /** Cancels the run. Its terminal frame follows within 4 seconds. */

@@ -16,13 +16,13 @@ export class Run {
     #exited;
     #last;
     #error;
-    constructor(start, answer, { runId, command = [], ...spawnOptions } = {}) {
+    constructor(start, answer, { runId, command = [], flags = [], subcommand = "adhoc", ...spawnOptions } = {}) {
         // A value that is no JSON throws here, before there is a process.
         const payload = { interactive: answer !== undefined, ...start };
         const first = line({ v: "1", type: "run.start", ...(runId && { run_id: runId }), payload });
         // If this program dies, the end of stdin cancels the run. Ctrl-C reaches this program alone.
         const [program = "spektacular", ...words] = command;
-        const args = [...words, "adhoc", "--output", "json", "--on-eof", "cancel"];
+        const args = [...words, subcommand, "--output", "json", "--on-eof", "cancel", ...flags];
         const spawned = spawn(program, args, { detached: true, ...spawnOptions, stdio: ["pipe", "pipe", "inherit"] });
         this.#child = spawned;
         this.#answer = answer;
@@ -55,8 +55,12 @@ export class Run {
             this.#input({ question_id: questionId, ...reply });
     }
     /** Sends a further message of the user: after the turn, or with "now" while the agent works, where it can. */
-    prompt(text, when = "next") {
-        this.#input({ prompt: text, when });
+    prompt(text, when = "next", images = []) {
+        this.#input({ prompt: text, when, ...(images.length > 0 && { images }) });
+    }
+    /** Puts the files back to a checkpoint of a conversation with `checkpoints`. */
+    rewind(checkpointId) {
+        this.#input({ rewind: checkpointId });
     }
     /** Ends a conversation: the running turn and waiting prompts are finished first. */
     end() {

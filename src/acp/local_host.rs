@@ -60,7 +60,7 @@ impl ServerHost for LocalServerHost {
     fn image(&mut self, data: &str) -> Option<String> {
         let bytes = base64::decode(data)?;
         if self.images.is_none() {
-            self.images = GuardedScratch::new();
+            self.images = GuardedScratch::new().ok();
         }
         self.written += 1;
         let path = self.images.as_ref()?.path().join(self.written.to_string());

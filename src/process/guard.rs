@@ -137,10 +137,10 @@ pub(crate) struct GuardedScratch {
 
 impl GuardedScratch {
     /// See [`Scratch::of`].
-    pub(crate) fn new() -> Option<GuardedScratch> {
+    pub(crate) fn new() -> io::Result<GuardedScratch> {
         let nonce = tree::nonce();
         let guard = Guard::start(&nonce, None, None).ok();
-        Some(GuardedScratch { folder: Scratch::of(&nonce)?, guard })
+        Ok(GuardedScratch { folder: Scratch::of(&nonce)?, guard })
     }
 
     /// The folder's path.

@@ -241,7 +241,7 @@ impl Queries {
         let _ = signals::before_the_end(move || {
             swept.sweep(None, SWEEP_LIMIT);
         });
-        let folder = Scratch::of(&nonce);
+        let folder = Scratch::of(&nonce).ok();
         Queries { nonce, tree, guard, folder }
     }
 

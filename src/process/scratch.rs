@@ -23,17 +23,17 @@ pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
     /// Creates the folder of this nonce in the system's folder for temporary files. The guard of the nonce removes it if
-    /// this process is killed. `None`: the folder could not be created.
-    pub(crate) fn of(nonce: &str) -> Option<Scratch> {
+    /// this process is killed. Error: the system's, if the folder cannot be created.
+    pub(crate) fn of(nonce: &str) -> io::Result<Scratch> {
         let path = folder_of(nonce);
-        DirBuilder::new().mode(0o700).create(&path).ok()?;
-        Some(Scratch(path))
+        DirBuilder::new().mode(0o700).create(&path)?;
+        Ok(Scratch(path))
     }
 
     /// Creates the agent's own folder for temporary files in it, and returns that folder's path.
     pub(super) fn temporary(&self) -> Result<PathBuf, Failure> {
         let path = self.0.join("tmp");
-        DirBuilder::new().mode(0o700).create(&path).map_err(|_| not_written())?;
+        DirBuilder::new().mode(0o700).create(&path).map_err(|error| unusable(&error))?;
         Ok(path)
     }
 
@@ -68,9 +68,17 @@ pub(super) struct AgentFiles {
     pub(super) free_variables: Vec<(&'static str, PathBuf)>,
 }
 
-fn not_written() -> Failure {
-    let message =
-        "Cannot write a file for the agent in the directory for temporary files: free some space, or set TMPDIR.";
+/// The failure of a command that can write nothing into the directory for temporary files.
+pub(crate) fn unusable(error: &io::Error) -> Failure {
+    let advice = match error.kind() {
+        ErrorKind::NotFound => "create it, or set TMPDIR to another one",
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => "set TMPDIR to one that can be written",
+        _ => "free some space, or set TMPDIR to another one",
+    };
+    let message = format!(
+        "Cannot write to the directory for temporary files, which is TMPDIR or else /tmp ({}): {advice}.",
+        error.kind()
+    );
     Failure::new(Code::ResourceExhausted, message)
 }
 
@@ -80,13 +88,13 @@ pub(super) fn write_files(files: &[LaunchFile], needed: bool, nonce: &str) -> Re
     if files.is_empty() && !needed {
         return Ok(written);
     }
-    let folder = Scratch::of(nonce).ok_or_else(not_written)?;
+    let folder = Scratch::of(nonce).map_err(|error| unusable(&error))?;
     for LaunchFile { found, name, text } in files {
         let path = folder.path().join(name);
         path.parent()
             .map_or(Ok(()), fs::create_dir_all)
             .and_then(|()| fs::write(&path, text))
-            .map_err(|_| not_written())?;
+            .map_err(|error| unusable(&error))?;
         match found {
             FoundBy::Flag(flag) => {
                 let mut argument = OsString::from(flag);

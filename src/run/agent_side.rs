@@ -3,7 +3,7 @@
 use super::budget::Budget;
 use super::effects::Effects;
 use super::event::WaitingEvents;
-use super::turns::WaitingPrompt;
+use super::turns::{CurrentTurn, WaitingPrompt};
 use super::{Effect, Remake};
 use crate::agent::limit::{self, Limit};
 use crate::agent::{AgentEvent, Driver, DriverOutput, Launch, Line};
@@ -34,6 +34,8 @@ pub(super) struct AgentSide {
     /// Whether the process stays after a completed turn.
     pub(super) keeps_process: bool,
     pub(super) session_id: Option<SessionId>,
+    /// Whether the agent has said which session it opened, or that it could not open one.
+    is_session_known: bool,
     version: Option<Text>,
     pub(super) model: Option<Text>,
     /// The agent of the run, while another one has a part.
@@ -61,6 +63,7 @@ impl AgentSide {
             remake,
             keeps_process: false,
             session_id: None,
+            is_session_known: false,
             version: None,
             model: None,
             aside: None,
@@ -131,6 +134,14 @@ impl AgentSide {
     /// Keeps what the agent reports about its session.
     pub(super) fn open_session(&mut self, id: Option<SessionId>, version: Option<Text>, model: Option<Text>) {
         (self.session_id, self.version, self.model) = (id, version, model);
+        self.is_session_known = true;
+    }
+
+    /// The session that run.start names, if a run that ends like this has left it as it was.
+    pub(super) fn untouched_session(&self, settings: &Settings, outcome: &Outcome) -> Option<SessionId> {
+        let is_refused = matches!(outcome, Outcome::Failed(failure)
+            if matches!(failure.code, Code::SessionNotFound | Code::InvalidRequest));
+        settings.session_id.clone().filter(|_| !self.is_session_known && !settings.fork && !is_refused)
     }
 
     /// The known facts about the session. `mcp_servers`: the states of the servers.
@@ -150,10 +161,21 @@ impl AgentSide {
         }
     }
 
-    /// Whether a process that follows this one can go on with the work.
-    pub(super) fn can_begin_again(&self, worked: bool, settings: &Settings) -> bool {
-        let resumes = self.driver.features(settings).capabilities.resume != Some(false);
-        self.remake.is_some() && (!worked || (self.session_id.is_some() && resumes))
+    /// Whether a process that follows this one can go on with this turn.
+    pub(super) fn can_begin_again(&self, turn: &CurrentTurn, settings: &Settings) -> bool {
+        let holds_nothing = !turn.worked && (self.session_id.is_none() || turn.number == 1);
+        self.remake.is_some() && (holds_nothing || (self.session_id.is_some() && self.may_resume(settings)))
+    }
+
+    /// Forgets a session that no further process can resume.
+    pub(super) fn drop_lost_session(&mut self, settings: &Settings) {
+        if !self.may_resume(settings) {
+            self.session_id = None;
+        }
+    }
+
+    fn may_resume(&self, settings: &Settings) -> bool {
+        self.driver.features(settings).capabilities.resume != Some(false)
     }
 
     /// Requests a process.

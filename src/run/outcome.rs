@@ -320,8 +320,9 @@ impl ActiveRun {
     pub(super) fn terminal_of(&mut self, outcome: Outcome, truncated: bool) -> Terminal {
         let (artifacts, list_cut) = self.artifacts.list();
         let (unattended, completion_detected) = self.turns.take_sums();
+        let untouched = self.agent.untouched_session(&self.settings, &outcome);
         Terminal {
-            session_id: self.agent.session_id.take(),
+            session_id: self.agent.session_id.take().or(untouched),
             artifacts,
             usage: self.budget.usage(),
             duration_ms: self.deadlines.elapsed_ms(self.effects.now),

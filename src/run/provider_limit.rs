@@ -37,7 +37,7 @@ impl ActiveRun {
         let Outcome::Failed(failure) = outcome else { return false };
         let ends = matches!(failure.code, Code::RateLimited | Code::QuotaExceeded | Code::ProviderUnavailable);
         let waits = ends && self.settings.on_rate_limit == OnRateLimit::Wait && self.turns.current.is_running();
-        if !waits || !self.agent.can_begin_again(self.turns.current.worked, &self.settings) {
+        if !waits || !self.agent.can_begin_again(&self.turns.current, &self.settings) {
             return false;
         }
         let longest = self.settings.max_wait_s.duration();
@@ -105,9 +105,10 @@ impl ActiveRun {
             return self.hand_over(&wait.failure);
         }
         // The agent may have lost its session with its process.
-        if !self.agent.can_begin_again(self.turns.current.worked, &self.settings) {
+        if !self.agent.can_begin_again(&self.turns.current, &self.settings) {
             return self.end_turn_without_process(Outcome::Failed(*wait.failure));
         }
+        self.agent.drop_lost_session(&self.settings);
         self.effects.status(Status::Running, "The limit is over, and the agent goes on", None);
         let prompt = self.turns.prompt_after_limit(&self.settings);
         self.pass_prompt(prompt);

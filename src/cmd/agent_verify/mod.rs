@@ -15,6 +15,7 @@ use crate::io::output::print;
 use crate::io::panic_channel;
 use crate::json::to_line;
 use crate::process::guard::GuardedScratch;
+use crate::process::scratch::unusable;
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crossbeam_channel::{bounded, unbounded};
 use serde_json::{Value, json};
@@ -39,10 +40,7 @@ pub(super) fn verify(agent: &Agent, check: &Check, output: Output) -> Result<u8,
     if let Some(problem) = &check.problem {
         return Err(Failure::new(Code::AgentNotFound, format!("{} is not available: {problem}.", agent.name)));
     }
-    let folder = GuardedScratch::new().ok_or_else(|| {
-        let message = "Cannot create a directory for temporary files: free some space, or set TMPDIR.";
-        Failure::new(Code::ResourceExhausted, message)
-    })?;
+    let folder = GuardedScratch::new().map_err(|error| unusable(&error))?;
     let panics = panic_channel::listen();
     let report = Report { agent, version: check.version.as_deref(), output };
     let mut shown = output == Output::Json || print(&report.heading());

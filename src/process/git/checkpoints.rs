@@ -137,7 +137,7 @@ impl Checkpoints {
             |name| user.line(&["rev-parse", "--git-path", name], until).map(|path| user.absolute(path.as_bytes()));
         let (objects, exclude) = (file("objects")?, file("info/exclude")?);
         let format = user.line(&["rev-parse", "--show-object-format"], until);
-        let folder = Scratch::of(&tree::nonce()).ok_or(Incomplete::Failed)?;
+        let folder = Scratch::of(&tree::nonce()).map_err(|_| Incomplete::Failed)?;
         let mut git = user.beside(folder.path().join("git"));
         git.set("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects.into());
         let mut init = git.command();

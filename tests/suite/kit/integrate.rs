@@ -1,10 +1,14 @@
 //! Tests of `integrate`: the files, the configuration for this machine, and the page about OpenClaw.
 
 use crate::support::Case;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use spektacular::protocol::words::QuestionKind;
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::symlink;
+use std::process::Stdio;
 
 const PAGE: &str = include_str!("../../../src/integrate/openclaw.md");
 const FILES: [&str; 4] = ["index.js", "openclaw.plugin.json", "package.json", "skills/spektacular/SKILL.md"];
@@ -142,6 +146,28 @@ fn the_recipes_for_many_runs_are_written() {
         words.iter().map(|word| word.replace("/tasks/$(JOB_COMPLETION_INDEX)", prompt.to_str().unwrap())).collect();
     let did = case.run(&words.iter().map(String::as_str).collect::<Vec<_>>());
     assert_eq!(did.code, Some(0), "{words:?} {}", did.err);
+}
+
+/// A runner signals the shell of a step, which passes no signal on.
+#[test]
+fn a_cancelled_step_of_the_workflow_cancels_its_run() {
+    let case = Case::new();
+    symlink(env!("CARGO_BIN_EXE_spektacular"), case.path("bin/spektacular")).unwrap();
+    assert_eq!(case.run(&["integrate", "github", "--out", "github"]).code, Some(0));
+    let workflow = fs::read_to_string(case.work().join("github/tasks.yml")).unwrap();
+    let script = workflow.split("- name: Run the task").nth(1).unwrap().split("run: |\n").nth(1).unwrap();
+    let script: Vec<&str> = script.lines().take_while(|line| line.starts_with("          ")).collect();
+    let script = script.join("\n").replace("--agent claude", "--agent demo:hang");
+    let mut step = case.command("bash");
+    step.args(["-ec", &script]).env("RUNNER_TEMP", case.path("tmp")).env("PROMPT", "Go on");
+    let mut step = step.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut said = BufReader::new(step.stdout.take().unwrap());
+    assert!(said.read_line(&mut String::new()).unwrap() > 0, "the agent says nothing");
+    kill_process(Pid::from_child(&step), Signal::TERM).unwrap();
+    said.read_to_end(&mut Vec::new()).unwrap();
+    assert_eq!(step.wait().unwrap().code(), Some(143));
+    assert!(fs::metadata(case.path("tmp/run.html")).unwrap().len() > 0, "the report is empty");
+    assert_eq!(case.survivors(), Vec::<String>::new());
 }
 
 #[test]

@@ -82,6 +82,7 @@ fn the_clients_are_short_and_import_nothing_foreign() {
                 "subprocess",
                 "sys",
                 "threading",
+                "time",
                 "typing",
                 "node:",
             ];

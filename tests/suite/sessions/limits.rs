@@ -1,7 +1,7 @@
 //! Tests of the wait for a provider's limit: the run holds no process, and the same turn goes on in the same session.
 
 use crate::support::agent::{SESSION, Script, bash, error_result, init, quote};
-use crate::support::{Case, Session};
+use crate::support::{Case, Session, run};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -90,6 +90,18 @@ fn a_limit_whose_length_is_in_the_agents_words_is_waited_for_so_long() {
     session.start(json!({}));
     let outcome = session.finish();
     assert!(outcome.failed("rate_limited")["detail"]["retry_at"].is_string());
+}
+
+/// The demo agent resumes no session. In its first turn nothing is lost, so the turn begins again in a new one.
+#[test]
+fn the_first_turn_of_an_agent_without_sessions_begins_again() {
+    let payload = json!({"agent": "demo:error-429", "on_rate_limit": "wait", "max_wait_s": 0.2});
+    let outcome = run(Case::new(), payload);
+    let failed = outcome.failed("rate_limited");
+    assert_eq!(failed["retryable"], json!(true));
+    assert!(failed["message"].as_str().unwrap().contains("max_wait_s"), "{failed}");
+    let waits = outcome.progress("status").iter().filter(|one| one.text("status") == "waiting_for_limit").count();
+    assert_eq!(waits, 1);
 }
 
 #[test]

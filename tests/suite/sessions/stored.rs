@@ -92,6 +92,8 @@ fn a_session_that_another_run_writes_is_busy() {
     let resume = ["adhoc", "--output", "json", "--resume", SESSION, "x"];
     let did = first.case().run(&resume);
     assert!(did.code == Some(1) && did.out.contains(r#""code":"session_busy""#), "{did:?}");
+    // A retry finds the session in the last frame.
+    assert!(did.out.contains(&format!(r#""session_id":"{SESSION}","artifacts""#)), "{did:?}");
     assert!(did.out.contains(r#""retryable":true"#) && first.log().starts() == 1, "{did:?}");
     first.cancel();
     // The run that has its terminal frame has freed the session.

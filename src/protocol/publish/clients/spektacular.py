@@ -32,6 +32,7 @@ import subprocess
 import sys
 import sysconfig
 import threading
+import time
 from queue import Queue
 from typing import TYPE_CHECKING, IO, Any, Callable, Literal, Mapping, Optional, Sequence, TypedDict, Union, cast
 
@@ -56,8 +57,12 @@ class Run:
     `start` is the payload of run.start. `answer` gets the payload of each run.question and returns the payload of the
     run.input without its question_id: {"value": …}, {"value_from": …} or {"declined": True}. It returns None if the
     program calls `reply` itself, at any time. It runs in a thread of its own, for one question at a time, while the
-    frames are read on. After a bad answer it is called again: the question then has a higher `attempt` and an `error`.
-    If it raises, the run is cancelled and `wait` raises the exception. Without `answer`, the run is headless.
+    frames are read on. The `timeout_s` of a question that had to wait is the time that is left. After a bad answer it is
+    called again: the question then has a higher `attempt` and an `error`. If it raises, the run is cancelled and `wait`
+    raises the exception. Without `answer`, the run is headless.
+
+    `flags` are further flags of the subcommand, such as ["--report", "run.html"]; `subcommand` is "adhoc", "spec", "plan"
+    or "implement", and other keyword arguments go to subprocess.Popen.
 
     Iterate in one thread. The other methods may be called from any. `process` is the process of spektacular.
     """
@@ -68,16 +73,18 @@ class Run:
         answer: Optional[OnQuestion] = None,
         run_id: Optional[str] = None,
         command: Optional[Sequence[str]] = None,
+        flags: Sequence[str] = (),
+        subcommand: str = "adhoc",
         **popen: Any,
     ) -> None:
         # A value that is no JSON raises here, before there is a process.
         first = _line("run.start", {"interactive": answer is not None, **start}, run_id)
         # If this program dies, the end of stdin cancels the run. Ctrl-C reaches this program alone.
-        command = [*(command or _program()), "adhoc", "--output", "json", "--on-eof", "cancel"]
+        command = [*(command or _program()), subcommand, "--output", "json", "--on-eof", "cancel", *flags]
         popen.setdefault("start_new_session", True)
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **popen)
         self._stdin, self._stdout = cast(IO[bytes], self.process.stdin), cast(IO[bytes], self.process.stdout)
-        self._asked: Queue[Optional[Question]] = Queue()
+        self._asked: Queue[Optional[tuple[float, Question]]] = Queue()
         self._open: set[str] = set()
         self._lock = threading.Lock()
         self._error: Optional[BaseException] = None
@@ -106,7 +113,7 @@ class Run:
         if frame["type"] == "run.question":
             with self._lock:
                 self._open.add(frame["payload"]["question_id"])
-            self._asked.put(frame["payload"])
+            self._asked.put((time.monotonic(), frame["payload"]))
         elif frame["type"] == "run.progress" and frame["payload"]["kind"] == "question_resolved":
             with self._lock:
                 self._open.discard(frame["payload"]["question_id"])
@@ -132,9 +139,15 @@ class Run:
         if is_open:
             self._send("run.input", {"question_id": question_id, **reply})
 
-    def prompt(self, text: str, when: Literal["next", "now"] = "next") -> None:
+    def prompt(
+        self, text: str, when: Literal["next", "now"] = "next", images: Sequence[str] = ()
+    ) -> None:
         """Sends a further message of the user: after the turn, or with "now" while the agent works, where it can."""
-        self._send("run.input", {"prompt": text, "when": when})
+        self._send("run.input", {"prompt": text, "when": when, **({"images": list(images)} if images else {})})
+
+    def rewind(self, checkpoint_id: str) -> None:
+        """Puts the files back to a checkpoint of a conversation with `checkpoints`."""
+        self._send("run.input", {"rewind": checkpoint_id})
 
     def end(self) -> None:
         """Ends a conversation: the running turn and waiting prompts are finished first."""
@@ -165,10 +178,14 @@ class Run:
             self._died = "the run was closed before its terminal frame"
 
     def _answer_questions(self, answer: OnQuestion) -> None:
-        while (question := self._asked.get()) is not None:
+        while (asked := self._asked.get()) is not None:
+            since, question = asked
             try:
                 with self._lock:
                     is_open = question["question_id"] in self._open
+                if question["timeout_s"] is not None:
+                    left = max(0.0, question["timeout_s"] - (time.monotonic() - since))
+                    question = cast("Question", {**question, "timeout_s": left})
                 reply = answer(question) if is_open else None
                 if reply is not None:
                     self.reply(question["question_id"], reply)

@@ -40,8 +40,11 @@ export type Reply = { value: unknown; message?: string } | { value_from: { env: 
  */
 export type OnQuestion = (question: Question, resolved: AbortSignal) => Promise<Reply | undefined> | Reply | undefined;
 
-/** `runId` is the run's id, `command` the program and its first arguments. The others are options of `spawn`. */
-export type Options = SpawnOptions & { runId?: string; command?: string[] };
+/**
+ * `runId` is the run's id, `command` the program and its first arguments, `flags` further flags of the subcommand, such as
+ * ["--report", "run.html"], and `subcommand` "adhoc", "spec", "plan" or "implement". The others are options of `spawn`.
+ */
+export type Options = SpawnOptions & { runId?: string; command?: string[]; flags?: string[]; subcommand?: string };
 
 /** spektacular ended without a terminal frame, for example because it was killed. */
 export class Died extends Error {}
@@ -60,13 +63,13 @@ export class Run implements AsyncIterable<Frame> {
   #last: Last | undefined;
   #error: unknown;
 
-  constructor(start: Start, answer?: OnQuestion, { runId, command = [], ...spawnOptions }: Options = {}) {
+  constructor(start: Start, answer?: OnQuestion, { runId, command = [], flags = [], subcommand = "adhoc", ...spawnOptions }: Options = {}) {
     // A value that is no JSON throws here, before there is a process.
     const payload = { interactive: answer !== undefined, ...start };
     const first = line({ v: "1", type: "run.start", ...(runId && { run_id: runId }), payload });
     // If this program dies, the end of stdin cancels the run. Ctrl-C reaches this program alone.
     const [program = "spektacular", ...words] = command;
-    const args = [...words, "adhoc", "--output", "json", "--on-eof", "cancel"];
+    const args = [...words, subcommand, "--output", "json", "--on-eof", "cancel", ...flags];
     const spawned = spawn(program, args, { detached: true, ...spawnOptions, stdio: ["pipe", "pipe", "inherit"] });
     this.#child = spawned as unknown as ChildProcessWithoutNullStreams;
     this.#answer = answer;
@@ -99,8 +102,13 @@ export class Run implements AsyncIterable<Frame> {
   }
 
   /** Sends a further message of the user: after the turn, or with "now" while the agent works, where it can. */
-  prompt(text: string, when: "next" | "now" = "next"): void {
-    this.#input({ prompt: text, when });
+  prompt(text: string, when: "next" | "now" = "next", images: string[] = []): void {
+    this.#input({ prompt: text, when, ...(images.length > 0 && { images }) });
+  }
+
+  /** Puts the files back to a checkpoint of a conversation with `checkpoints`. */
+  rewind(checkpointId: string): void {
+    this.#input({ rewind: checkpointId });
   }
 
   /** Ends a conversation: the running turn and waiting prompts are finished first. */

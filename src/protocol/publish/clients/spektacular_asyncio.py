@@ -8,10 +8,13 @@ run:
     import sys
     from spektacular_asyncio import Run
 
+    terminal = asyncio.Lock()
+
     async def answer(question):
         options = [option["value"] for option in question.get("options", [])]
-        print("?", question["text"], options or "")
-        line = (await asyncio.to_thread(sys.stdin.readline)).strip()
+        async with terminal:
+            print("?", question["text"], options or "")
+            line = (await asyncio.to_thread(sys.stdin.readline)).strip()
         return {"value": line} if line else {"declined": True}
 
     async def main():
@@ -58,10 +61,13 @@ class Run:
 
     `start` is the payload of run.start. `answer` gets the payload of each run.question and returns the payload of the
     run.input without its question_id: {"value": …}, {"value_from": …} or {"declined": True}. It returns None if the
-    program calls `reply` itself, at any time. It runs in a task of its own, for one question at a time, while the frames
-    are read on. The task is cancelled when the question needs no answer any more. After a bad answer it is called again:
-    the question then has a higher `attempt` and an `error`. If it raises, the run is cancelled and `wait` raises the
-    exception. Without `answer`, the run is headless.
+    program calls `reply` itself, at any time. Each question has a task of its own, because several may be open, each with
+    its time limit, while the frames are read on. The task is cancelled when the question needs no answer any more. After
+    a bad answer `answer` is called again: the question then has a higher `attempt` and an `error`. If it raises, the run
+    is cancelled and `wait` raises the exception. Without `answer`, the run is headless.
+
+    `flags` are further flags of the subcommand, such as ["--report", "run.html"]; `subcommand` is "adhoc", "spec", "plan"
+    or "implement", and other keyword arguments go to asyncio.create_subprocess_exec.
 
     Iterate in one task. The other methods may be called from any. `process` is the process of spektacular.
     """
@@ -74,12 +80,14 @@ class Run:
         answer: Optional[OnQuestion] = None,
         run_id: Optional[str] = None,
         command: Optional[Sequence[str]] = None,
+        flags: Sequence[str] = (),
+        subcommand: str = "adhoc",
         **popen: Any,
     ) -> None:
         # A value that is no JSON raises here, before there is a process.
         self._first = _line("run.start", {"interactive": answer is not None, **start}, run_id)
         # If this program dies, the end of stdin cancels the run. Ctrl-C reaches this program alone.
-        self._command = [*(command or _program()), "adhoc", "--output", "json", "--on-eof", "cancel"]
+        self._command = [*(command or _program()), subcommand, "--output", "json", "--on-eof", "cancel", *flags]
         self._popen = {"start_new_session": True, **popen}
         self._answer = answer
         self._open: dict[str, Optional[asyncio.Task[None]]] = {}
@@ -91,7 +99,6 @@ class Run:
 
     async def __aenter__(self) -> Run:
         pipe = asyncio.subprocess.PIPE
-        self._one_at_a_time = asyncio.Lock()
         self.process = await asyncio.create_subprocess_exec(*self._command, stdin=pipe, stdout=pipe, **self._popen)
         self._stdin = cast(asyncio.StreamWriter, self.process.stdin)
         self._stdout = cast(asyncio.StreamReader, self.process.stdout)
@@ -150,9 +157,15 @@ class Run:
         if question_id in self._open:
             await self._send("run.input", {"question_id": question_id, **reply})
 
-    async def prompt(self, text: str, when: Literal["next", "now"] = "next") -> None:
+    async def prompt(
+        self, text: str, when: Literal["next", "now"] = "next", images: Sequence[str] = ()
+    ) -> None:
         """Sends a further message of the user: after the turn, or with "now" while the agent works, where it can."""
-        await self._send("run.input", {"prompt": text, "when": when})
+        await self._send("run.input", {"prompt": text, "when": when, **({"images": list(images)} if images else {})})
+
+    async def rewind(self, checkpoint_id: str) -> None:
+        """Puts the files back to a checkpoint of a conversation with `checkpoints`."""
+        await self._send("run.input", {"rewind": checkpoint_id})
 
     async def end(self) -> None:
         """Ends a conversation: the running turn and waiting prompts are finished first."""
@@ -197,8 +210,7 @@ class Run:
 
     async def _answer_one(self, question: Question, answer: OnQuestion) -> None:
         try:
-            async with self._one_at_a_time:
-                reply = await answer(question)
+            reply = await answer(question)
             if reply is not None:
                 await self.reply(question["question_id"], reply)
         except Exception as error:
