@@ -100,7 +100,7 @@ fn zed(here: &Here<'_>) -> String {
         "Add this to the settings of Zed (zed: open settings file):\n\n\
          {{\"agent_servers\": {{\n  \"spektacular\": {{\n    \"type\": \"custom\",\n    \"command\": {program},\n    \
          \"args\": [\"acp\", \"--agent\", {agent}],\n    \"env\": {{}}\n  }}\n}}}}\n\n\
-         Then choose spektacular where the agent panel starts a new thread.\n"
+         Then start a new thread with spektacular in the agent panel.\n"
     )
 }
 
@@ -111,7 +111,7 @@ fn acpx(here: &Here<'_>) -> String {
          {{\"agents\": {{\n  \"spektacular\": {{\n    \"command\": {program},\n    \
          \"args\": [\"acp\", \"--agent\", {agent}]\n  }}\n}}}}\n\n\
          To try it: acpx spektacular sessions new, then acpx spektacular \"explain this repository\"\n\
-         acpx decides about permissions by its own flags, such as --approve-reads. It answers no form, so a question is text: \
+         acpx decides about permissions with its own flags, such as --approve-reads. It does not answer forms, so a question comes as text: \
          the next prompt answers it.\n"
     )
 }

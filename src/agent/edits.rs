@@ -39,7 +39,7 @@ pub(super) fn replaced(old: &str, new: &str) -> String {
 /// The words for a change of a text that no line shows.
 pub(super) fn unseen(old: &str, new: &str) -> Option<&'static str> {
     if old == new {
-        Some("No line changes, at most the mode of the file.\n")
+        Some("No line changes; only the file's mode may change.\n")
     } else {
         old.lines().eq(new.lines()).then_some("Only line ends change.\n")
     }

@@ -112,7 +112,7 @@ impl Limit {
                 field = self.field()
             ),
             Limit::Permissions => sentence!(
-                "The agent did without a request what {permissions} denies: set {sandbox} to \"read-only\", use another agent, or \
+                "The agent did something that {permissions} denies, without asking: set {sandbox} to \"read-only\", use another agent, or \
                  change {permissions}.",
                 permissions,
                 sandbox
@@ -219,7 +219,7 @@ fn check(settings: &Settings, keepers: &Keepers, out: &mut DriverOutput) -> Resu
                 let field_of = |limit: &Limit| sentence!("{field}", field = limit.field());
                 let (agent, instead) = (&settings.agent, similar.map_or_else(|| limit.otherwise(), field_of));
                 return Err(Failure::invalid_start(sentence!(
-                    "{field} cannot be kept on the agent {agent}: use {instead}, or set {on_unsupported} to \"warn\" to \
+                    "{field} cannot be enforced with the agent {agent}: use {instead}, or set {on_unsupported} to \"warn\" to \
                      run without it.",
                     field = limit.field(),
                     instead = &instead,

@@ -417,7 +417,7 @@ fn no_such_mode(names: impl IntoIterator<Item = String>) -> Failure {
 }
 
 pub(crate) fn takes_no_images(agent: &str) -> Failure {
-    Failure::invalid_start(sentence!("{images} cannot be given: the agent {agent} takes no images.", images))
+    Failure::invalid_start(sentence!("{images} cannot be used: the agent {agent} does not accept images.", images))
 }
 
 /// Translates between one agent's dialect and the neutral events.

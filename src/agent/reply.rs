@@ -18,7 +18,7 @@ pub enum Reply {
     Declined(Option<Text>),
     /// Permission denied, with the message of whoever denied it.
     Denied(Option<Text>),
-    /// No user is present: the agent must use its best judgement. A permission is denied.
+    /// No user is present: the agent must use its best judgment. A permission is denied.
     NoUser,
 }
 

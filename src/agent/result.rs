@@ -12,7 +12,7 @@ pub(crate) const TOOL: &str = "submit_result";
 /// The description of the tool for the model.
 pub(crate) const DESCRIPTION: &str = "\
 Submits the result of the whole task; the input of this tool is the result. Call it once, when the task is done, and \
-then end your out. If the result is refused, correct it and call the tool again.";
+then end your turn. If the result is refused, correct it and call the tool again.";
 
 /// The reply to a result that fits.
 pub(crate) const ACCEPTED: &str = "The result is accepted. End your turn now.";

@@ -56,22 +56,22 @@ const fn attempts(help: &'static str) -> Row<Adhoc> {
 }
 
 const REVIEW_HELP: &str = "\
-Another session reads the work once its checks have passed, under --permissions read-only. What it finds goes back to the
-agent as an attempt. Findings that stay open are warnings: they never fail a phase, and no review passes one.
-Without AGENT, it is the agent of the run. Use = before one of your own: --review=mine, or --review=AGENT:MODEL.";
+Another session reads the work once its checks have passed, under --permissions read-only. Its findings go back to the
+agent as another attempt. Findings that stay open are warnings: a review neither fails nor passes a phase.
+Without AGENT, the run's own agent reviews. To name an agent of your own, use =: --review=mine, or --review=AGENT:MODEL.";
 
 const fn review() -> Row<Adhoc> {
-    of("review", "review", "AGENT[:MODEL]", FlagForm::Attached, "have the work reviewed before it counts")
+    of("review", "review", "AGENT[:MODEL]", FlagForm::Attached, "have another session review the work")
         .more(REVIEW_HELP)
 }
 
 const fn review_rounds() -> Row<Adhoc> {
-    of("review_rounds", "review-rounds", "N", FlagForm::Json, "how often findings go back to the agent, 0 to 10")
+    of("review_rounds", "review-rounds", "N", FlagForm::Json, "how many times findings go back to the agent, 0 to 10")
         .default("2")
 }
 
 /// The help of --attempts for a draft.
-const AT_A_DRAFT: &str = "how often the agent may try the draft, 1 to 10";
+const AT_A_DRAFT: &str = "how many attempts the agent has at the draft, 1 to 10";
 
 const SPEC_OWN: [Row<Adhoc>; 8] = [
     of("name", "name", "NAME", FlagForm::Text, "the name of the specification")
@@ -104,7 +104,7 @@ Without it, you are asked for consent to the plan's commands before the first ph
 Read the commands first: they come from a file. --dry-run shows them.";
 
 const IMPLEMENT_OWN: [Row<Adhoc>; 11] = [
-    attempts("how often the agent may try a phase, 1 to 10").begins("The plan"),
+    attempts("how many attempts the agent has at a phase, 1 to 10").begins("The plan"),
     review(),
     review_rounds(),
     of("max_phases", "max-phases", "N", FlagForm::Json, "stop after N phases have passed"),
@@ -112,13 +112,13 @@ const IMPLEMENT_OWN: [Row<Adhoc>; 11] = [
     of("allow_verify", "allow-verify", "", YES, "consent to the plan's commands in advance")
     .more(VERIFY_HELP),
     of("accept_done", "accept-done", "", YES, "count a phase as passed if its commands pass before any work")
-    .more("Without it, you are asked; a headless run has the agent work on such a phase all the same."),
+    .more("Without it, you are asked; in a headless run, the agent works on such a phase anyway."),
     of("verify_timeout_s", "verify-timeout", "SECONDS", FlagForm::Json, "limit for each command of the plan")
     .default("600"),
     of("commit", "commit", "", YES, "make a git commit for each phase that passes"),
     of("commit_message", "commit-message", "TEMPLATE", FlagForm::Text, "with --commit: the message of each commit")
     .more("In it, {plan}, {n}, {title} and {tasks} stand for the plan's name and the phase, as in `feat({plan}): {title}`."),
-    of("allow_dirty", "allow-dirty", "", YES, "with --commit: allow earlier changes, and do not commit them"),
+    of("allow_dirty", "allow-dirty", "", YES, "with --commit: allow changes from before the run, and leave them uncommitted"),
 ];
 
 /// Joins the rows of a command's own flags with those of `adhoc` except `left_out`.

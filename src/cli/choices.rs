@@ -34,13 +34,13 @@ choices! {
         /// JSON Lines for an orchestrator.
         Json = "json",
     }
-    /// The condition for coloured output.
+    /// The condition for colored output.
     Color {
-        /// Colours on a terminal, unless `NO_COLOR` or `FORCE_COLOR` decides.
+        /// Colors on a terminal, unless `NO_COLOR` or `FORCE_COLOR` decides.
         Auto = "auto",
-        /// Colours everywhere, even in a pipe or a file.
+        /// Colors everywhere, even in a pipe or a file.
         Always = "always",
-        /// No colours.
+        /// No colors.
         Never = "never",
     }
     /// The effect of the end of stdin.

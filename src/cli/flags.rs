@@ -16,8 +16,8 @@ A policy answers the agent's requests for permission. It is not a sandbox: see -
 
 const SANDBOX_HELP: &str = "\
 workspace lets the agent change the working directory, --add-dir and --sandbox-write, and nothing else.
-read-only lets it change nothing but its own state. Both hide the secrets in HOME, on every agent.
-Not kept: the network, what a service outside does when asked (docker, ssh-agent), file attributes, root's view.
+read-only lets it change nothing but its own state. Both hide the secrets in HOME. They work with every agent.
+Not restricted: the network, what an outside service (docker, ssh-agent) does on request, file attributes, what root can see.
 It needs Linux 6.2 or later with Landlock. `spektacular protocol` lists the paths, the secrets and the risks.";
 
 const SERVERS_HELP: &str = "\
@@ -27,7 +27,7 @@ The run fails if a server does not start, unless it has \"required\":false.
 
 const ANSWER_HELP: &str = "\
 KEY is a question's header, text, kind (confirm, select, text, secret, file_path) or purpose (permission,
-clarification, input), in any case. The first of these that matches counts.
+clarification, input), in upper or lower case. The first of these that matches applies.
 For a permission: permission=allow_once, permission=allow_always or permission=deny.
 Separate several options with commas: a,b. Repeat a KEY to answer one question after another; its last answer is reused.
 An answer that does not fit is not given again. Other users can read VALUE in the process list: use --answers instead.";
@@ -38,18 +38,18 @@ ANSWER is a value, {\"declined\":true}, {\"value_from\":{\"env\":\"NAME\"}} or {
 
 const IMAGE_HELP: &str = "\
 A relative FILE is relative to --cwd. At most 20 images, of 5 MiB each and 20 MiB in total.
-Most agents take images, but not all of their models do: see spektacular help agents reference.";
+Most agents accept images, but not all of their models do: see spektacular help agents reference.";
 
 const FALLBACK_HELP: &str = "\
-It takes over if the quota is used up, if the agent is not logged in or does not start, and at a limit of the provider
+It takes over if the quota is used up, if the agent is not logged in or does not start, or at a limit of the provider
 for which the run does not wait. Repeat the flag for further agents. A single task is handed over only before its first
 tool ran; spec, plan and implement hand over the draft or the attempt as it is.";
 
 const WORKTREE_HELP: &str = "\
 The worktree is a checkout of HEAD, without uncommitted changes, on the branch spektacular/NAME.
 Without =NAME, a name is invented. The next word is part of the prompt.
-It is in the user's state folder. The keys worktree.copy and worktree.setup make it a place that can build.
-At the end, stderr has the commands to look at it, merge it, continue in it and remove it: see spektacular worktrees.
+It is in the user's state folder. The configuration keys worktree.copy and worktree.setup prepare it for builds.
+At the end, stderr shows the commands to inspect it, merge it, continue in it and remove it: see spektacular worktrees.
 A worktree without changes is removed. --dry-run makes none. A cwd in run.start takes precedence.";
 
 const CONTINUE_HELP: &str = "\
@@ -58,11 +58,11 @@ Without a .spektacular, it uses the user's state folder; with --output json, it 
 
 const NAME_HELP: &str = "\
 The name belongs to this directory. It replaces the name that the session has.
-With --output json, a session with a name is stored as without --output json.";
+Even with --output json, a session with a name is stored.";
 
 const CHECKPOINTS_HELP: &str = "\
-Before each prompt of a conversation in a git work tree, spektacular keeps the state of the files, outside the repository.
-/rewind, or run.input with `rewind`, puts the files back that later turns changed.";
+Before each prompt of a conversation in a git work tree, spektacular saves the state of the files outside the repository.
+/rewind, or run.input with `rewind`, restores the files that later turns changed.";
 
 const NAME_FORM: &str = "must be 1 to 64 letters, digits, -, _ and ., and begin with a letter or a digit.";
 
@@ -84,7 +84,7 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
         },
     )
     .short('f'),
-    field("images", "FILE", "an image of the task: PNG, JPEG, GIF or WebP").more(IMAGE_HELP),
+    field("images", "FILE", "an image to send with the task: PNG, JPEG, GIF or WebP").more(IMAGE_HELP),
     field("cwd", "DIR", "the agent's working directory").short('C'),
     own("worktree", "NAME", FlagForm::Attached, "run in a new git worktree", |to: &mut Adhoc, flag, value| {
         to.worktree = Some(WorktreeName::read(flag, value)?);
@@ -96,7 +96,7 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
     }),
     field("add_dirs", "DIR", "another directory that the agent may use"),
     field("session_id", "ID", "resume this session of the agent, by its id or name").also_named(&["resume"]),
-    switch("fork", "true", "go on in a copy of the session, which stays as it is"),
+    switch("fork", "true", "continue in a copy; the session stays as it is"),
     own_switch("continue", "resume the agent's last session in this directory", |to: &mut Adhoc| to.go_on = true)
         .short('c')
         .more(CONTINUE_HELP),
@@ -110,12 +110,12 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
         to.no_session = true
     })
     .more("The agent may still keep the session in its own files."),
-    switch("conversation", "true", "keep the agent for further prompts")
+    switch("conversation", "true", "keep the agent running for more prompts")
         .more("With --output cli, you type them at a terminal: see spektacular help chat. With --output json, run.input with\n`prompt` is a further turn, and the end of stdin, or `end`, ends the conversation."),
-    switch("checkpoints", "true", "keep checkpoints of the files, to put them back").more(CHECKPOINTS_HELP),
+    switch("checkpoints", "true", "save checkpoints of the files, for rewinding").more(CHECKPOINTS_HELP),
     field("agent", "AGENT", "the agent to run").short('a').begins("The agent"),
-    field("model", "NAME", "the model, by the agent's name for it").short('m'),
-    field("effort", "LEVEL", "the reasoning effort, by the agent's name"),
+    field("model", "NAME", "the model, as the agent names it").short('m'),
+    field("effort", "LEVEL", "the reasoning effort, as the agent names it"),
     field("mode", "NAME", "the agent's own mode, such as plan")
         .more("OpenCode and Claude Code call a mode an agent: plan, or one that you defined."),
     field("system_prompt", "TEXT", "a system prompt for the agent"),
@@ -123,8 +123,8 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
         to.system_prompt_file = Some(value.into());
         Ok(())
     }),
-    field("system_prompt_mode", "MODE", "append it to the agent's own, or replace that"),
-    field("allowed_tools", "NAME", "a tool that the agent may use, by its own name"),
+    field("system_prompt_mode", "MODE", "add to the agent's system prompt, or replace it"),
+    field("allowed_tools", "NAME", "allow this tool, as the agent names it"),
     field("disallowed_tools", "NAME", "a tool that the agent may not use"),
     field("mcp_servers", "JSON", "MCP servers for the agent to start").more(SERVERS_HELP),
     field("env", "NAME=VALUE", "an environment variable for the agent"),
@@ -137,7 +137,7 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
         .more(POLICY_HELP)
         .begins("Permissions and answers"),
     switch("permissions", "\"allow\"", "the same as --permissions allow").named("yes").short('y'),
-    field("sandbox", "MODE", "off, read-only or workspace: kept by the kernel").more(SANDBOX_HELP),
+    field("sandbox", "MODE", "off, read-only or workspace; enforced by the kernel").more(SANDBOX_HELP),
     own(
         "sandbox-write",
         "PATH",
@@ -171,24 +171,24 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
     switch("interactive", "false", "ask nothing: policies and defaults answer"),
     field("question_timeout_s", "SECONDS", "limit for answering a question").also(", but no limit with --output cli"),
     field("on_question_timeout", "ACTION", "what to do when a question times out"),
-    field("question_markers", "BOOL", "ask the questions that the agent's text marks"),
+    field("question_markers", "BOOL", "ask questions that the agent marks in its text"),
     switch("fail_on_denied", "true", "fail if nobody answered a permission request")
         .more("The run fails with `denied`, exit code 6. Denials by --permissions or by an answer do not count."),
     field("timeout_s", "SECONDS", "limit for the whole run").begins("Limits"),
     field("turn_timeout_s", "SECONDS", "limit for a turn of a conversation"),
     field("prompt_timeout_s", "SECONDS", "limit for the wait for a further prompt"),
-    field("start_timeout_s", "SECONDS", "limit until the agent's first line"),
+    field("start_timeout_s", "SECONDS", "limit for the agent's first line of output"),
     field("idle_timeout_s", "SECONDS", "limit for the agent's silence, 0 = off"),
     field("tool_timeout_s", "SECONDS", "how long a running tool pauses the idle timeout"),
     field("background", "ACTION", "what to do about work that outlives the agent's turn"),
-    field("on_rate_limit", "ACTION", "what to do at a limit of the agent's provider"),
-    field("max_wait_s", "SECONDS", "limit for the wait at such a limit"),
-    field("fallback", "AGENT[:MODEL]", "the agent that takes over where this one fails").more(FALLBACK_HELP),
-    field("max_turns", "N", "limit on calls of the model"),
-    field("max_tool_calls", "N", "limit on calls of tools"),
+    field("on_rate_limit", "ACTION", "what to do when the provider enforces a limit"),
+    field("max_wait_s", "SECONDS", "how long to wait for such a limit to end"),
+    field("fallback", "AGENT[:MODEL]", "the agent that takes over if this one fails").more(FALLBACK_HELP),
+    field("max_turns", "N", "limit on model calls"),
+    field("max_tool_calls", "N", "limit on tool calls"),
     field("max_tokens", "N", "limit on input and output tokens"),
     field("max_cost_usd", "USD", "limit on cost in US dollars"),
-    field("on_unsupported", "ACTION", "what to do about a limit that cannot be kept"),
+    field("on_unsupported", "ACTION", "what to do about a limit that cannot be enforced"),
     own(OUTPUT.long, OUTPUT.metavar, OUTPUT.value, OUTPUT.help, |to: &mut Adhoc, flag, value| {
         to.output = Some(Output::read(flag.long, &value)?);
         Ok(())
@@ -205,13 +205,13 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
         to.verbose = true
     })
     .short('v'),
-    own("color", "WHEN", FlagForm::Text, "with cli: when to use colours", |to: &mut Adhoc, flag, value| {
+    own("color", "WHEN", FlagForm::Text, "with cli: when to use colors", |to: &mut Adhoc, flag, value| {
         to.color = Color::read(flag.long, &value)?;
         Ok(())
     })
     .values(Color::WORDS)
     .default(Color::WORDS[0])
-    .more("auto: on a terminal, unless NO_COLOR is set. FORCE_COLOR turns colours on everywhere, or off if it is 0 or false."),
+    .more("auto: on a terminal, unless NO_COLOR is set. FORCE_COLOR turns colors on everywhere, or off if it is 0 or false."),
     own_switch("plain", "with cli: print the agent's Markdown as it is", |to: &mut Adhoc| to.plain = true)
         .more("Without it, a terminal shows headings and strong text bold, and wraps lines between words."),
     own("diff", "SIZE", FlagForm::Text, "with cli: how much of each edit to show", |to: &mut Adhoc, flag, value| {
@@ -221,7 +221,7 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
     .values(DiffSize::WORDS)
     .default(DiffSize::WORDS[0])
     .more("short: the first 40 lines of the diff."),
-    own_switch("no-alert", "with cli: announce questions without bell and title", |to: &mut Adhoc| to.no_alert = true)
+    own_switch("no-alert", "with cli: no bell and title for questions", |to: &mut Adhoc| to.no_alert = true)
         .more("Without it, a question rings the terminal's bell, and changes the window title of programs that can restore it."),
     own(
         "input",
@@ -270,7 +270,7 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
     own_switch("signal-exit", "exit with 130, 143 or 129 after a signal, in JSON mode too", |to| {
         to.signal_exit = true;
     }),
-    own_switch("log-id", "begin each line on stderr about the run with the run's id", |to| to.log_id = true),
+    own_switch("log-id", "prefix each stderr line about the run with the run's id", |to| to.log_id = true),
     own_switch("mirror-stderr", "copy the agent's stderr to this program's, redacted", |to| to.mirror_stderr = true),
     own_switch("dry-run", "show what would be started, and start nothing", |to| to.dry_run = true),
 ];

@@ -36,14 +36,14 @@ pub(super) const COMMAND: Command = Command {
     ..Command::named(
         "acp",
         &CommandText {
-            about: "serve an agent to an editor, by the Agent Client Protocol",
+            about: "serve an agent to an editor over the Agent Client Protocol",
             more: "\
 An editor such as Zed, or another client, starts this command and speaks with it on stdin and stdout.
 Each session of the client is a conversation with the agent, in a process of its own. At most 32 are open at once.
 The agent and its children end when the client does.",
             examples: &[
                 ("spektacular acp --agent codex", "the command for the client's configuration"),
-                ("spektacular acp --set permissions=read-only", "let every session only read"),
+                ("spektacular acp --set permissions=read-only", "make every session read-only"),
                 ("spektacular integrate zed", "print the configuration for Zed"),
             ],
         },
@@ -84,7 +84,7 @@ impl AcpArgs {
         let known = || fields::FIELDS.iter().map(|field| field.name).filter(|name| !OWN.contains(name));
         let Some(field) = fields::find(name).filter(|field| !OWN.contains(&field.name)) else {
             let unknown = Unknown { what: "key", dashes: "", typed: Typed::Name(name), place: " of --set" };
-            return Err(unknown.message(known(), "`spektacular help adhoc` lists the fields of run.start."));
+            return Err(unknown.message(known(), "`spektacular protocol run.start` lists the fields."));
         };
         let raw =
             typed_fields::value(field.name, value).map_err(|why| format!("--{}: {} {why}.", flag.long, field.name))?;
@@ -111,7 +111,7 @@ fn run(typed: &AcpArgs) -> u8 {
 
 fn server(typed: &AcpArgs) -> Result<AcpServer, Failure> {
     let layers = configured()?;
-    let agent = named(&layers, typed.agent.as_deref(), " --agent")?.into_owned();
+    let agent = named(&layers, typed.agent.as_deref(), "")?.into_owned();
     let start = Options { agent: Some(agent.name.clone()), ..typed.options.clone() };
     let (options, _) = layers.under(start);
     let redactor = redactor_here(&options, Some(&agent));

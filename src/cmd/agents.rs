@@ -3,7 +3,7 @@
 
 use super::agent_check::{Check, checks};
 use super::agent_verify::verify;
-use super::look::has_colours;
+use super::look::has_colors;
 use super::{complain, configured, json_line, named};
 use crate::agent::Program;
 use crate::agent::native::LoggedIn;
@@ -35,16 +35,16 @@ pub(super) const COMMAND: Command = Command {
     ..Command::named(
         "agents",
         &CommandText {
-            about: "list the agents, check which are available here, or verify what one keeps",
+            about: "list the agents, check which are available here, or verify one",
             more: "\
 `list --output json` adds each agent's driver and command.
 A check calls no model and downloads nothing. `check NAME` exits with 4 if the agent is not available.
-`verify NAME` runs the installed agent against a model inside spektacular, with an invented key, in temporary directories. It needs no account and no network.
+`verify NAME` runs the installed agent in temporary directories, with a made-up key, against a scripted model inside spektacular. It needs no account and no network.
 It exits with 1 if the agent breaks a promise, with 2 if it cannot be verified offline, and with 4 if it is not available.",
             examples: &[
                 ("spektacular agents list", "show the names for --agent"),
                 ("spektacular agents check codex --output json", "check one agent, for a program"),
-                ("spektacular agents verify claude", "see what the installed version keeps"),
+                ("spektacular agents verify claude", "see which promises the installed version keeps"),
             ],
         },
         |given, words| Ok(Runnable::new(read(given, words)?, |args| run(&args))),
@@ -83,7 +83,12 @@ const NAME: &[Word; 1] = &[Word { name: "NAME", offers: Offers::Agents }];
 const ACTIONS: &[ActionRow<AgentsAction>] = &[
     bare("list", "list all agents", || AgentsAction::List),
     maybe("check", "check all agents, or one", NAME, AgentsAction::Check),
-    one("verify", "run an agent against a scripted model, and show what it keeps", NAME, AgentsAction::Verify),
+    one(
+        "verify",
+        "run an agent against a scripted model, and show which promises it keeps",
+        NAME,
+        AgentsAction::Verify,
+    ),
 ];
 
 fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<AgentsArgs, Wrong> {
@@ -178,8 +183,8 @@ fn sandbox() -> Value {
 fn remedies(kernel: &Result<Kernel, String>) -> Vec<String> {
     match kernel {
         Ok(kernel) => [
-            (kernel.signals, "for signals, Linux 6.12 is needed"),
-            (kernel.sockets, "for Unix sockets, Linux 7.1 is needed"),
+            (kernel.signals, "signals need Linux 6.12"),
+            (kernel.sockets, "Unix sockets need Linux 7.1"),
             (kernel.files, obstacle()),
         ]
         .into_iter()
@@ -280,7 +285,7 @@ fn checked(agent: &Agent, check: &Check) -> Value {
 
 fn look() -> Look {
     let live = std::io::stdout().is_terminal() && std::env::var_os("TERM").is_some_and(|term| term != "dumb");
-    Look { escapes: has_colours(Color::Auto, live), ..Look::default() }
+    Look { escapes: has_colors(Color::Auto, live), ..Look::default() }
 }
 
 /// The part about what a run lacks, with the remedies: the default agent, and logins. `None`: nothing is missing.
@@ -295,7 +300,7 @@ fn missing(found: &[(&Agent, Check)], layers: &Layers, look: &Look) -> Option<St
     };
     let line = |found: &(&Agent, Check)| Some(format!("  {:<10} {}\n", found.0.name, one_line(&line(found)?)));
     let lines: String = found.iter().filter_map(line).collect();
-    (!lines.is_empty()).then(|| look.paint(Ink::Yellow, &format!("Missing:\n{}", lines.trim_end())) + "\n")
+    (!lines.is_empty()).then(|| look.paint(Ink::Yellow, &format!("To do:\n{}", lines.trim_end())) + "\n")
 }
 
 fn for_people(agent: &Agent, check: &Check, look: &Look) -> String {

@@ -17,7 +17,7 @@ pub(super) const COMMAND: Command = Command {
     ..Command::named(
         "ask-server",
         &CommandText {
-            about: "MCP server that asks the user of a run; agents start it",
+            about: "MCP server through which a model asks the user; agents start it",
             more: "The server speaks MCP on stdin and stdout. A run gives it to agents whose models have no other way to ask.",
             examples: &[(
                 "spektacular ask-server",

@@ -36,7 +36,7 @@ pub(super) const COMMAND: Command = Command {
     ..Command::named(
         "demo",
         &CommandText {
-            about: "list and show the dialogues of the demo agent, to test an orchestrator with",
+            about: "list and show the demo agent's scenarios, for testing an orchestrator",
             more: "\
 SCENARIO is a name from the list, or the path of a file. show prints the dialogue for a person, and with --output json the
 scenario's file, a template for your own. `spektacular help agents reference` describes the format.",

@@ -22,10 +22,10 @@ pub(super) const COMMAND: Command = Command {
     ..Command::named(
         "diff",
         &CommandText {
-            about: "show what the work of a plan changed so far",
+            about: "show what a plan has changed so far",
             more: "\
-The difference is between the work tree before the plan's first phase and the work tree now, as a unified diff: commits,
-changes that nobody has committed, and new files that git does not ignore. It leaves out .spektacular and submodules.
+Prints a unified diff between the work tree before the plan's first phase and the work tree now. It includes commits,
+uncommitted changes, and new files that git does not ignore. It leaves out .spektacular and submodules.
 It needs git, and a plan that `spektacular implement` began here, or whose commits are in the history of HEAD.",
             examples: &[
                 ("spektacular diff greeting", "show the changes of the plan greeting"),

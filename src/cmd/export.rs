@@ -34,7 +34,7 @@ pub(super) const COMMAND: Command = Command {
             about: "print a session in the agent's own format",
             more: "\
 The session is printed exactly as the agent stores it. Nothing is redacted.
-A session may have at most 1 GiB. If the agent itself prints it, it has 60 s to do so.
+A session can be at most 1 GiB. If the agent itself prints the session, it has 60 s to do so.
 Without SESSION, export prints the last session that spektacular ran in this directory, of any agent unless --agent names one.
 With --output json, the session is the string export_data in an object {success, agent, session_id, export_data}.",
             examples: &[("spektacular export --agent codex --out session.jsonl", "save the last session of Codex")],

@@ -214,7 +214,7 @@ pub(super) fn spec_at(project: &Project, path: &Path, file: String, ignored: &[R
         Ok(Contents::Missing) => Err(FileProblem::Io(io::ErrorKind::NotFound)),
         contents => contents,
     };
-    let contents = contents.map_err(|problem| problem.refusal("FILE"))?;
+    let contents = contents.map_err(|problem| problem.refusal(&file))?;
     let (spec, violations) = check::spec(&file, &contents, ignored);
     Ok(Findings { file, tasks: spec.tasks.len(), violations, plan: None })
 }

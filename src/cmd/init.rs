@@ -17,12 +17,12 @@ pub(super) const COMMAND: Command = Command {
     ..Command::named(
         "init",
         &CommandText {
-            about: "create the folder .spektacular of a project",
+            about: "create a project's .spektacular folder",
             more: "\
 The folder holds specifications, plans, prompts, notes for agents, and the project's configuration.
 The project's folder is the nearest one with a .spektacular, up to the root of the git work tree; otherwise that root.
 Outside a git work tree, it is the current directory. Existing files are not changed.
-With --here, it is the current directory, such as a package of a monorepo, which is a project of its own from then on.
+With --here, it is the current directory, for example a package in a monorepo, which then is its own project.
 In the folder of a bare repository, init needs --here, because the worktrees of that repository would not see the folder.",
             examples: &[
                 ("spektacular init", "create the missing files, and list all"),

@@ -25,9 +25,9 @@ pub(super) const COMMAND: Command = Command {
     ..Command::named(
         "integrate",
         &CommandText {
-            about: "set up another program that uses this one",
+            about: "set up another program to use spektacular",
             more: "\
-Writes the files of an integration, if it has some, and prints the configuration of the other program for this machine.
+Writes the files of an integration, if it has any, and prints the other program's configuration for this machine.
 Without NAME, it lists the integrations.",
             examples: &[
                 ("spektacular integrate", "list the integrations, each with its configuration"),

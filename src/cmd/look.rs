@@ -1,4 +1,4 @@
-//! The way in which a person sees a run: colours, width and detail, from the command line, the environment and the terminal.
+//! The way in which a person sees a run: colors, width and detail, from the command line, the environment and the terminal.
 
 use crate::cli::{Adhoc, Color, DiffSize};
 use crate::terminal::{Detail, Look, TerminalFeatures};
@@ -9,8 +9,8 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 /// The number of lines that `--diff short` shows.
 const DIFF_LINES: usize = 40;
 
-/// Whether to use colours. `live`: whether the output is a terminal that shows them.
-pub(super) fn has_colours(wanted: Color, live: bool) -> bool {
+/// Whether to use colors. `live`: whether the output is a terminal that shows them.
+pub(super) fn has_colors(wanted: Color, live: bool) -> bool {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let forced = set("FORCE_COLOR").map(|value| value != "0" && value != "false");
     match wanted {
@@ -21,7 +21,7 @@ pub(super) fn has_colours(wanted: Color, live: bool) -> bool {
     }
 }
 
-/// The settings for showing the run to a person, such as colours and width. `alert`: whether the configuration wants
+/// The settings for showing the run to a person, such as colors and width. `alert`: whether the configuration wants
 /// questions announced.
 pub(super) fn look(adhoc: &Adhoc, alert: bool) -> Look {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
@@ -32,7 +32,7 @@ pub(super) fn look(adhoc: &Adhoc, alert: bool) -> Look {
         (false, true) => Detail::Verbose,
         (false, false) => Detail::Normal,
     };
-    let escapes = has_colours(adhoc.color, live);
+    let escapes = has_colors(adhoc.color, live);
     let page = live && escapes && !adhoc.plain && std::io::stdout().is_terminal();
     let diff_lines = match adhoc.diff {
         DiffSize::None => 0,

@@ -18,8 +18,8 @@ pub(super) const COMPLETIONS: Command = Command {
         "completions",
         &CommandText {
             about: "print a completion script for a shell",
-            more: "At each Tab, the script asks the program, which offers commands, flags and their values, and the agents, sessions,
-specifications, plans and keys of that moment.",
+            more: "On each Tab, the script asks the program, which offers commands, flags and their values, and the current agents, sessions,
+specifications, plans and keys.",
             examples: &[
                 ("source <(spektacular completions bash)", "in ~/.bashrc"),
                 ("spektacular completions zsh > ~/.zfunc/_spektacular", "with ~/.zfunc in fpath, before compinit"),

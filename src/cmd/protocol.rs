@@ -21,7 +21,7 @@ pub(super) const COMMAND: Command = Command {
     ..Command::named(
         "protocol",
         &CommandText {
-            about: "print the protocol: its reference, or a schema, types, clients or examples",
+            about: "print the protocol: reference, schema, types, clients, examples; check a client",
             more: "\
 Without SECTION, it prints the whole reference. SECTION is a heading, or the name of a message, a kind, a field or a code.
 TYPE.FIELD is the field of one message: run.start.timeout_s.",
@@ -44,7 +44,7 @@ const SCHEMA: Command = Command {
         "protocol schema",
         &CommandText {
             about: "print the JSON Schema of the protocol's messages",
-            more: "The schema is of the version 2020-12. It describes each line of stdin and stdout as a value of its own.",
+            more: "It is JSON Schema 2020-12 and describes each line of stdin and stdout as a separate value.",
             examples: &[
                 ("spektacular protocol schema --outbound > frames.schema.json", "check what an orchestrator reads"),
                 ("spektacular protocol schema --inbound > messages.schema.json", "check what an orchestrator writes"),
@@ -63,7 +63,7 @@ const TYPES: Command = Command {
         &CommandText {
             about: "print types of the protocol's messages for a language",
             more: "\
-One file without dependencies: TypeScript with unions that `type` and `kind` tell apart, or TypedDicts for Python 3.9.
+One file without dependencies: TypeScript with unions discriminated by `type` and `kind`, or TypedDicts for Python 3.9.
 Message is what an orchestrator writes, Frame what it reads.",
             examples: &[
                 ("spektacular protocol types ts > spektacular-types.ts", "for TypeScript"),
@@ -84,11 +84,11 @@ const CLIENT: Command = Command {
         &CommandText {
             about: "print a client to copy into a project",
             more: "\
-One file without dependencies. It starts a run, yields its frames, hands each question to a callback, and cancels, converses
-and notices a run that dies. Its header has an example. At its end are the types of spektacular protocol types.",
+One file without dependencies. It starts a run, yields its frames, hands each question to a callback, can cancel a run and
+hold a conversation, and detects a run that dies. Its header has an example. It ends with the types of spektacular protocol types.",
             examples: &[
                 ("spektacular protocol client python > spektacular.py", "for Python 3.9"),
-                ("spektacular protocol client python-asyncio > spektacular_asyncio.py", "for an event loop of asyncio"),
+                ("spektacular protocol client python-asyncio > spektacular_asyncio.py", "for an asyncio event loop"),
                 ("spektacular protocol client ts > spektacular.ts", "for Node.js 18"),
             ],
         },

@@ -27,7 +27,7 @@ pub(super) const COMMAND: Command = Command {
         &CommandText {
             about: "play the agent's side of a recording",
             more: "\
-For each line that the host sent, replay waits on stdin for a line of the same type with the same ids.
+For each line that spektacular sent in the recording, replay waits on stdin for a line of the same type with the same ids.
 If the recording has several processes, replay plays the first one that was started with these ARGUMENTS.",
             examples: &[
                 ("spektacular adhoc --record run.jsonl \"say hello\"", "make a recording"),
@@ -39,7 +39,7 @@ If the recording has several processes, replay plays the first one that was star
 };
 
 const FLAGS: &[Row<Replay>] =
-    &[own_switch("strict", "fail if the host deviates from the recording", |to: &mut Replay| to.strict = true)
+    &[own_switch("strict", "fail if stdin deviates from the recording", |to: &mut Replay| to.strict = true)
         .begins("Playing")];
 
 #[derive(Debug, Default)]

@@ -23,9 +23,9 @@ pub(super) const COMMAND: Command = Command {
     ..Command::named(
         "report",
         &CommandText {
-            about: "make an HTML page of a run or a recording",
+            about: "create an HTML report of a run or a recording",
             more: "\
-FILE holds the frames of a run, as adhoc, spec, plan and implement write them with --output json, or a recording of --record.
+FILE holds the frames that adhoc, spec, plan or implement wrote with --output json, or a recording made with --record.
 Several files make one page. `-` is stdin. Without --out, the page goes to stdout.
 The page needs no network and no script. It shows the outcome, the plan, the files, the time, the tokens, the questions, and
 each step of the agent. Frames of --progress full have diffs and outputs. A run.start among the frames adds the prompt.
@@ -103,7 +103,7 @@ fn add(report: &mut ReportPage, file: &Path) -> Result<(), String> {
     read.map_err(|error| failed(error.kind()))?;
     if report.found() == 0 {
         return Err(format!(
-            "{name} has no frame: name a file of --output json or of --record. The first line that could not be used: {}.",
+            "{name} contains no frames: name a file written with --output json or --record. The first unusable line: {}.",
             report.first_note().unwrap_or("none, the file is empty")
         ));
     }

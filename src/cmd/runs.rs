@@ -22,8 +22,8 @@ pub(super) const ADHOC: Command = Command {
         &CommandText {
             about: "run one task through a coding agent",
             more: "\
-The prompt is the words, or comes from --prompt or --prompt-file.
-A pipe or a file on stdin is appended to the prompt, fenced as input.
+The prompt is the words given, or comes from --prompt or --prompt-file.
+A pipe or a file on stdin is appended to the prompt, in a fenced block.
 A - among the words puts the input there instead; a - alone makes it the whole prompt.
 Without a -, a pipe must begin within --input-timeout and end within 10 min.
 If stdin is not input for the run, as in a loop that reads it, add </dev/null.
@@ -59,12 +59,12 @@ pub(super) const CHAT: Command = Command {
         &CommandText {
             about: "hold a conversation with a coding agent",
             more: "\
-The same as adhoc --conversation at a terminal: the agent stays, and each line you type is a further prompt.
-Without a prompt, the conversation begins with the prompt line. A pipe on stdin belongs to the first prompt, as for adhoc.
-Enter sends the prompt. Alt-Enter begins a new line, and a paste may have several. The arrow keys bring earlier prompts back.
-A prompt that you type while the agent works waits for its turn. One that begins with ! goes to the agent at once, if the
-agent takes prompts while it works.
-A line that begins with / is a command: /help lists them, and the agent's own. Tab completes a command, and a path behind @.
+The same as adhoc --conversation at a terminal: the agent keeps running, and each line you type is another prompt.
+Without a prompt, the conversation begins with the prompt line. A pipe on stdin belongs to the first prompt, as with adhoc.
+Enter sends the prompt. Alt-Enter starts a new line, and pasted text keeps its lines. The arrow keys bring back earlier prompts.
+A prompt that you type while the agent works waits for its turn. One that begins with ! goes to the agent immediately, if the
+agent accepts prompts while it is working.
+A line that begins with / is a command: /help lists these commands and the agent's own. Tab completes a command, or a path after @.
 Ctrl-C cancels the turn. Ctrl-C twice within a second cancels the run. Ctrl-D on an empty line ends the conversation once
 the running turn and the waiting prompts are finished.",
             examples: &[
@@ -90,7 +90,7 @@ pub(super) const SPEC: Command = Command {
             about: "write a specification",
             more: "\
 The agent asks what it needs to know and writes a draft. Once the draft passes spektacular's check, it becomes
-.spektacular/specs/NAME.md. A draft that breaks a rule stays: correct it with --continue.
+.spektacular/specs/NAME.md. A draft that breaks a rule is kept: fix it with --continue.
 Without asking you, the agent may read and search the project, edit the draft, and run the check command.",
             examples: &[
                 (
@@ -98,7 +98,7 @@ Without asking you, the agent may read and search the project, edit the draft, a
                     "write .spektacular/specs/log-in-with-a-code-sent-by-mail.md",
                 ),
                 ("spektacular spec --name login - <idea.txt", "read the description from a file, and choose the name"),
-                ("spektacular spec --name login --continue \"Codes expire\"", "continue it with a further requirement"),
+                ("spektacular spec --name login --continue \"Codes expire\"", "continue it with another requirement"),
                 ("spektacular spec check login", "check .spektacular/specs/login.md"),
             ],
         },
@@ -143,7 +143,7 @@ pub(super) const IMPLEMENT: Command = Command {
             about: "carry out a plan, and run its commands to verify each phase",
             more: "\
 PLAN is a plan's name, or the path of its folder or of its plan.md.
-The agent works on one phase after the other. A phase passes when spektacular itself has run the phase's commands and
+The agent works on one phase after another. A phase passes when spektacular itself has run the phase's commands and
 all have passed. If one fails, the agent gets its output and tries again in the same session. At the end, every command
 must pass on the final state. plan.md records the progress: after a failure, a cancel or a kill, the same command
 continues at the first open phase.",

@@ -72,7 +72,7 @@ const SESSION: &[Word; 1] = &[Word { name: "SESSION", offers: Offers::Sessions }
 
 const ACTIONS: &[ActionRow<SessionsAction>] = &[
     bare("list", "list the sessions, also without an action", || SessionsAction::List),
-    one("show", "show what is stored of a session", SESSION, SessionsAction::Show),
+    one("show", "show what is stored about a session", SESSION, SessionsAction::Show),
     one("rm", "remove a session from the list; the agent keeps its own files", SESSION, SessionsAction::Remove),
 ];
 

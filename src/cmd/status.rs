@@ -25,7 +25,7 @@ pub(super) const COMMAND: Command = Command {
         &CommandText {
             about: "list the specifications and plans, and what comes next",
             more: "\
-For each specification and plan of the project: its name, its state, the number of tasks, and the command that comes next.
+Shows the name, the state, the number of tasks and the next command for each specification and plan of the project.
 No agent is started and nothing is written.",
             examples: &[
                 ("spektacular status", "list the specifications and plans of this project"),

@@ -239,7 +239,7 @@ pub(super) fn repository(cwd: &Path, until: &Until) -> Result<(PathBuf, Reposito
     let found = Repository::around(&cwd, &until.at_most(READ_LIMIT)).map_err(|why| {
         usage(match why {
             NoRepository::Outside => {
-                "A worktree needs a git repository, and git: make a repository with git init.".into()
+                "A worktree needs git and a git repository: run `git init` to create one.".into()
             }
             NoRepository::NoCommit => "A worktree needs a commit to begin from: make the first one.".into(),
             NoRepository::Late => "git did not read the repository in time: see whether git status ends, and whether a file that it reads is a pipe.".into(),

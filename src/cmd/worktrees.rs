@@ -26,7 +26,7 @@ pub(super) const COMMAND: Command = Command {
     ..Command::named(
         "worktrees",
         &CommandText {
-            about: "list, show, merge and remove the worktrees that runs left",
+            about: "list, show, merge and remove the worktrees that runs left behind",
             more: "\
 The worktrees are those that --worktree made for this repository, in the user's state folder. NAME is the name of one.
 merge merges its branch into the current branch. It needs everything to be committed on both sides, and undoes a merge with
@@ -47,7 +47,7 @@ const FLAGS: &[Row<WorktreesArgs>] = &[
     own_path("cwd", "DIR", "a directory in the repository", |to: &mut WorktreesArgs| &mut to.cwd)
         .short('C')
         .begins("The worktrees"),
-    own_switch("force", "rm: remove also what nobody has committed; commits stay", |to: &mut WorktreesArgs| {
+    own_switch("force", "rm: discard uncommitted changes too; commits are kept", |to: &mut WorktreesArgs| {
         to.force = true
     }),
     output(|to: &mut WorktreesArgs| &mut to.output),
@@ -76,7 +76,7 @@ const NAME: &[Word; 1] = &[Word { name: "NAME", offers: Offers::Worktrees }];
 
 const ACTIONS: &[ActionRow<WorktreesAction>] = &[
     bare("list", "list the worktrees, also without an action", || WorktreesAction::List),
-    one("show", "show a worktree's place, its commits and its changed files", NAME, WorktreesAction::Show),
+    one("show", "show a worktree's path, commits and changed files", NAME, WorktreesAction::Show),
     one("merge", "merge a worktree's commits into the branch here", NAME, WorktreesAction::Merge),
     one("rm", "remove a worktree; commits that no other branch has stay", NAME, WorktreesAction::Remove),
 ];

@@ -75,7 +75,7 @@ impl Script {
                 return Err(format!("{} {what}.", which()));
             };
             if script.answers.contains_key(&name(key)) {
-                return Err(format!("{} has the key of an earlier one.", which()));
+                return Err(format!("{} has the same key as an earlier one.", which()));
             }
             script.plan(key, Planned::Payload(payload));
         }

@@ -8,13 +8,13 @@ use std::fmt::Write;
 /// The help of the whole program.
 pub fn overview(commands: &[Command]) -> String {
     let mut out = String::from(
-        "spektacular: run a coding agent, and answer its questions, through one interface\n\nUsage: spektacular COMMAND\n\nCommands:\n",
+        "spektacular: run any coding agent and answer its questions through one interface\n\nUsage: spektacular COMMAND\n\nCommands:\n",
     );
     let width = commands.iter().map(|command| command.name.len()).max().unwrap_or_default();
     for command in commands {
         let _ = writeln!(out, "  {:<width$}  {}", command.name, command.text.about);
     }
-    out + "\nFlags:\n  -h, --help     show help, also after a command (-h: brief, --help: with examples)\n  -V, --version  show the version\n\n`spektacular help COMMAND` explains a command, with examples.\n"
+    out + "\nFlags:\n  -h, --help     show help; works after a command too (-h: brief, --help: with examples)\n  -V, --version  show the version\n\n`spektacular help COMMAND` explains a command, with examples.\n"
 }
 
 impl Command {

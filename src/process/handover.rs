@@ -26,7 +26,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Resets everything that a full-screen program may have changed in a terminal: alternate screen, hidden cursor,
-/// reports of mouse, focus and paste, other keyboard modes, colours.
+/// reports of mouse, focus and paste, other keyboard modes, colors.
 const CALM: &str = "\x1b[?1049l\x1b[?25h\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1006l\x1b[?2004l\x1b[<u\x1b[>4;0m\x1b[0m\r\n";
 
 /// The parameters for starting an agent's own interface.

@@ -70,13 +70,8 @@ pub(super) struct AgentFiles {
 
 /// The failure of a command that can write nothing into the directory for temporary files.
 pub(crate) fn unusable(error: &io::Error) -> Failure {
-    let advice = match error.kind() {
-        ErrorKind::NotFound => "create it, or set TMPDIR to another one",
-        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => "set TMPDIR to one that can be written",
-        _ => "free some space, or set TMPDIR to another one",
-    };
     let message = format!(
-        "Cannot write to the directory for temporary files, which is TMPDIR or else /tmp ({}): {advice}.",
+        "Cannot write to the directory for temporary files ({}): set TMPDIR to a directory with free space that you can write to.",
         error.kind()
     );
     Failure::new(Code::ResourceExhausted, message)

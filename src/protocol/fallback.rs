@@ -71,8 +71,8 @@ impl FallbackAgent {
     }
 }
 
-const EXPECTED: &str = "a list of at most 16 agents, each as \"AGENT\" or \"AGENT:MODEL\", or as an object with `agent` and, \
-                        if you like, `model` and a list of failure codes as `on`: agent_not_found, agent_start_failed, \
+const EXPECTED: &str = "a list of at most 16 agents, each as \"AGENT\" or \"AGENT:MODEL\", or as an object with `agent` and optionally \
+                        `model` and a list of failure codes as `on`: agent_not_found, agent_start_failed, \
                         auth_required, quota_exceeded, rate_limited, provider_unavailable, model_not_found, \
                         context_exceeded, refused, agent_error, agent_exited, agent_protocol_error";
 

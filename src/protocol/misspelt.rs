@@ -1,4 +1,4 @@
-//! Misspelt limits of run.start. Whoever sends one expects it to hold, so that it must not be ignored as other unknown
+//! Misspelled limits of run.start. Whoever sends one expects it to hold, so that it must not be ignored as other unknown
 //! fields are.
 
 use super::fields::{Field, field, find};

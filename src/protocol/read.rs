@@ -28,7 +28,7 @@ pub enum Problem {
         expected: &'static str,
     },
     /// A field that run.start does not have, but whose name resembles that of a limit.
-    Misspelt {
+    Misspelled {
         /// The field's name, as messages show it.
         typed: String,
         /// The limit's name.
@@ -47,7 +47,7 @@ impl Problem {
         match self {
             Problem::Repeated => "repeats a key".into(),
             Problem::Field { expected, .. } => format!("must be {expected}"),
-            Problem::Misspelt { typed, meant } => format!("has no field `{typed}`: name it `{meant}`"),
+            Problem::Misspelled { typed, meant } => format!("has no field `{typed}`: name it `{meant}`"),
             Problem::Size { .. } => format!("must be at most {} MiB of JSON", limits::FIELD_BYTES >> 20),
         }
     }
@@ -56,8 +56,8 @@ impl Problem {
     pub fn message(&self) -> Sentence {
         match self {
             Problem::Repeated => "A field occurs twice in one object. Send it once.".into(),
-            Problem::Misspelt { typed, meant } => Sentence::from(format!(
-                "it has no field `{typed}`, and a misspelt limit would not hold: name it `{meant}`."
+            Problem::Misspelled { typed, meant } => Sentence::from(format!(
+                "it has no field `{typed}`. A misspelled limit would not be enforced, so this is an error: did you mean `{meant}`?"
             ))
             .about_start(),
             Problem::Field { name, .. } | Problem::Size { name } => {

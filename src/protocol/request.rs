@@ -92,7 +92,7 @@ impl Options {
             if !Options::NAMES.contains(&name) {
                 if let Some(meant) = meant(name).filter(|_| !is_null(raw)) {
                     read.wrong
-                        .get_or_insert(Problem::Misspelt { typed: shown(name, &Redactor::new()), meant: meant.name });
+                        .get_or_insert(Problem::Misspelled { typed: shown(name, &Redactor::new()), meant: meant.name });
                     continue;
                 }
                 read.unknown.add(name, || nearest(name, Options::NAMES.iter().copied()).map(str::to_owned));

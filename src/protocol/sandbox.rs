@@ -215,7 +215,7 @@ pub(super) fn sandbox(raw: &RawValue) -> Read<Sandbox> {
     if fields.repeats_one_of(KEYS) {
         return Err(None);
     }
-    // A misspelt key would leave a path open, or a secret readable.
+    // A misspelled key would leave a path open, or a secret readable.
     if fields.iter().any(|(key, _)| !KEYS.contains(&key)) {
         return Err(wrong);
     }

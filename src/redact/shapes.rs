@@ -275,11 +275,11 @@ fn in_word(before: &[u8], joiners: &[u8]) -> bool {
             && before[before.len() - digits..].iter().all(u8::is_ascii_hexdigit)
     };
     let escape = rest.last() == Some(&b'\\') && b"nrtbfv0ae".contains(&last);
-    !(escape || ends(b"%", 2) || ends(b"\\x", 2) || ends(b"\\u", 4) || ends_in_colour(last, rest))
+    !(escape || ends(b"%", 2) || ends(b"\\x", 2) || ends(b"\\u", 4) || ends_in_color(last, rest))
 }
 
-/// Whether the text ends in the `m` of a terminal's colour code: `ESC [ 3 2 m`.
-fn ends_in_colour(last: u8, rest: &[u8]) -> bool {
+/// Whether the text ends in the `m` of a terminal's color code: `ESC [ 3 2 m`.
+fn ends_in_color(last: u8, rest: &[u8]) -> bool {
     let rest = &rest[rest.len().saturating_sub(LOOK_BACK - 1)..];
     let start = rest.iter().rposition(|&byte| !byte.is_ascii_digit() && byte != b';');
     last == b'm' && start.is_some_and(|n| rest[n] == b'[')

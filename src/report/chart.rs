@@ -1,4 +1,4 @@
-//! The two charts of a run as inline SVG: the tool calls over time, and the tokens over time. Styles decide the colours.
+//! The two charts of a run as inline SVG: the tool calls over time, and the tokens over time. Styles decide the colors.
 
 use super::html::{grouped, money, span};
 use std::fmt::Write;

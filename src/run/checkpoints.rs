@@ -67,7 +67,7 @@ impl ActiveRun {
                     |(path, action): (PathBuf, Action)| ArtifactRef { path: self.texts.relative(&path), action };
                 let files = files.into_iter().take(LISTED).map(relative).collect();
                 let noun = if count == 1 { "file was" } else { "files were" };
-                let text = format!("{count} {noun} put back to {to}; {undo} undoes it");
+                let text = format!("{count} {noun} restored to {to}; {undo} undoes this");
                 (to, CheckpointState::Restored, Some(undo), files, text)
             }
             CheckpointReport::Refused { why, files } => {

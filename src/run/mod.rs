@@ -486,7 +486,7 @@ fn progress_warning(warning: Warning, text: &str, reply_to: Option<InboundId>) -
     Effect::Emit { body: Body::Progress(Box::new(progress)), reply_to, measure: None }
 }
 
-/// The failure of a run without a run.start. Names the last message of an unknown type, which may be a misspelt one.
+/// The failure of a run without a run.start. Names the last message of an unknown type, which may be a misspelled one.
 fn no_start(held: &[Held]) -> Failure {
     let stranger = held.iter().rfind(|held| held.warning == Warning::UnknownType);
     let stranger = stranger.map(|held| format!(" {}", held.text)).unwrap_or_default();

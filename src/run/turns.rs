@@ -119,7 +119,7 @@ pub(super) enum TurnState {
     /// The agent was asked to stop the turn.
     Stopping {
         why: StopCause,
-        /// The time at which the next step towards the turn's end is due.
+        /// The time at which the next step toward the turn's end is due.
         due: Option<Duration>,
         /// Whether the agent's process is being ended, so that only its exit ends the turn.
         with_process: bool,

@@ -1,4 +1,4 @@
-//! The agent's Markdown as a terminal can show it: headings and strong text bold, code coloured, links where the terminal
+//! The agent's Markdown as a terminal can show it: headings and strong text bold, code colored, links where the terminal
 //! has them, lines wrapped between words. Decided word by word, because the text arrives word by word. A table is held
 //! back until it is whole. Code blocks stay as they are.
 

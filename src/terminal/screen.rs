@@ -43,7 +43,7 @@ pub struct Look {
     pub features: TerminalFeatures,
 }
 
-/// Colours of our own text. An agent's text is never coloured.
+/// Colors of our own text. An agent's text is never colored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ink {
     Bold,
@@ -54,7 +54,7 @@ pub(crate) enum Ink {
 }
 
 impl Look {
-    /// The text in a colour, where there are colours.
+    /// The text in a color, where there are colors.
     pub(crate) fn paint(&self, ink: Ink, text: &str) -> String {
         let code = match ink {
             Ink::Bold => 1,

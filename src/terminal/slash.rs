@@ -22,7 +22,7 @@ const OWN: [(&str, &str, &str); 8] = [
     ("help", "", "show the commands and the keys"),
     ("model", " NAME", "choose the model"),
     ("permissions", " POLICY", "choose what runs without asking"),
-    ("rewind", " [ID | list]", "put files back to before the last prompt, or this one"),
+    ("rewind", " [ID | list]", "restore files to before the last prompt, or prompt ID"),
     ("sessions", "", "list the last sessions in this directory"),
 ];
 
@@ -261,7 +261,7 @@ impl ChatFacts {
         if !theirs.is_empty() {
             lines.push_str(&format!("  of the agent: {}\n", theirs.join(" ")));
         }
-        lines + "  Tab completes a command, and a path behind @. A blank before the / sends the text as it is."
+        lines + "  Tab completes a command, or a path after @. A space before the / sends the text as it is."
     }
 
     /// Completes the word at the end of this text. Returns the characters to add, and the candidates to show.

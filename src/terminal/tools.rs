@@ -137,7 +137,7 @@ impl TerminalPeer {
     }
 }
 
-/// A line of a diff in its colour.
+/// A line of a diff in its color.
 fn changed_line(look: &Look, line: &str) -> String {
     let ink = match line.chars().next() {
         Some('+') => Some(Ink::Green),

@@ -119,10 +119,10 @@ pub(super) fn is_breakable(word: &str, indent: usize, columns: usize, width: usi
 
 /// Adds a word that is longer than a row. Returns the column behind it.
 pub(super) fn push_broken(word: &str, prefix: &str, mut column: usize, width: usize, out: &mut String) -> usize {
-    let (mut is_colour, indent) = (false, columns(prefix));
+    let (mut is_color, indent) = (false, columns(prefix));
     for sign in signs(word) {
-        let columns = if is_colour || sign.starts_with(char::is_control) { 0 } else { columns(sign) };
-        is_colour = sign.starts_with('\u{1b}') || is_colour && !sign.starts_with('m');
+        let columns = if is_color || sign.starts_with(char::is_control) { 0 } else { columns(sign) };
+        is_color = sign.starts_with('\u{1b}') || is_color && !sign.starts_with('m');
         if column > indent && column + columns > width {
             out.push('\n');
             out.push_str(prefix);
@@ -134,7 +134,7 @@ pub(super) fn push_broken(word: &str, prefix: &str, mut column: usize, width: us
     column
 }
 
-/// The columns of a text with colours in it.
+/// The columns of a text with colors in it.
 fn visible(text: &str) -> usize {
     let mut parts = text.split('\u{1b}');
     let first = parts.next().unwrap_or_default();

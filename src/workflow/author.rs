@@ -432,7 +432,7 @@ impl Author {
         let what = match (missing, count) {
             (true, 1) => format!("The agent did not write {}", checked.violations[0].file),
             (_, 1) => format!("{draft} breaks a rule"),
-            (_, count) => format!("{draft} breaks {count} rules"),
+            (_, count) => format!("{draft} has {count} violations"),
         };
         let remedy = match self.paths.snapshot(&self.project, &self.paths.draft).iter().any(Option::is_some) {
             true => "correct the draft, or let the agent continue with --continue.",

@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(Slug::of_description(&early).as_str(), &early[..50]);
         let enough = format!("{}-{}", "a".repeat(20), "b".repeat(60));
         assert_eq!(Slug::of_description(&enough).as_str(), "a".repeat(20));
-        // The trimmed end does not count towards the limit, and the cut leaves no `_` at the end.
+        // The trimmed end does not count toward the limit, and the cut leaves no `_` at the end.
         let whole = "a".repeat(50);
         assert_eq!(Slug::of_description(&format!("{whole}_ _")).as_str(), whole);
         assert_eq!(Slug::of_description(&format!("{}__b", "a".repeat(49))).as_str(), "a".repeat(49));

@@ -172,8 +172,8 @@ pub(crate) fn admit(
     author.source = Some((source, spec.bytes.clone()));
     let broken = super::spec::check("", &spec.bytes, &[]).1.len();
     if broken > 0 {
-        let rules = if broken == 1 { "a rule".to_owned() } else { format!("{broken} rules") };
-        let text = format!("{} breaks {rules}: see `spektacular spec check`.", shown(&spec.path));
+        let violations = if broken == 1 { "a violation".to_owned() } else { format!("{broken} violations") };
+        let text = format!("{} has {violations}: see `spektacular spec check`.", shown(&spec.path));
         author.warnings.push((Warning::SpecViolations, text));
     }
     let started = started(kind, &author.project, &author.paths.target, options);

@@ -22,7 +22,7 @@ pub(crate) fn command_word(description: &str) -> Option<&'static str> {
 /// The refusal of a description that is probably a command.
 pub(super) fn mistaken(word: &str) -> Failure {
     let message = format!(
-        "spec has no command {word}. `spektacular status` lists what exists. To specify something of this name, describe \
+        "spec has no command {word}. `spektacular status` lists what exists. To write a specification about it, describe \
          it in several words."
     );
     Failure::refused_for(RefusalReason::Invalid, message)

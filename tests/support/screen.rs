@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Ink {
-    /// The terminal's own colour of text.
+    /// The terminal's own color of text.
     #[default]
     Plain,
     Red,

@@ -69,7 +69,10 @@ pub(crate) fn unknown(name: &str, from: &str) -> String {
 pub(crate) fn hints(name: &str) -> String {
     let meant = nearest(name, NAMES.iter().copied()).map(|name| format!("Did you mean {name}? "));
     let names = NAMES.join(", ");
-    format!("{}The scenarios are: {names}. A file needs a path, such as ./file.json.", meant.unwrap_or_default())
+    format!(
+        "{}The scenarios are: {names}. To play a file, give its path, such as ./file.json.",
+        meant.unwrap_or_default()
+    )
 }
 
 #[cfg(test)]

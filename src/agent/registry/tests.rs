@@ -62,7 +62,7 @@ fn servers_are_refused_on_an_agent_that_ignores_them_and_its_model_has_no_tool_t
     let agent = Agents::built_in().find("sample").unwrap().into_owned();
     let refused = start(&agent, with_server(OnUnsupported::Fail)).map(|_| ()).unwrap_err();
     assert_eq!(refused.code, Code::InvalidRequest);
-    assert!(refused.message.text().contains("`mcp_servers` cannot be kept on the agent sample"));
+    assert!(refused.message.text().contains("`mcp_servers` cannot be enforced with the agent sample"));
     let (mut driver, _, warnings) = start(&agent, with_server(OnUnsupported::Warn)).unwrap();
     let (opening, _) = hear(&mut *driver, 1, &json!({"protocolVersion": 1}));
     assert_eq!((&opening["params"]["mcpServers"], warnings), (&json!([]), 1));

@@ -32,7 +32,7 @@ const AT_ONCE: usize = 4;
 pub(super) fn verify(agent: &Agent, check: &Check, output: Output) -> Result<u8, Failure> {
     let Some(endpoint) = agent.endpoint else {
         let message = format!(
-            "{} cannot be verified offline: spektacular does not know how to lead it to another provider.",
+            "{} cannot be verified offline: spektacular does not know how to point it at another provider.",
             agent.name
         );
         return Err(Failure::new(Code::Usage, message));
@@ -183,7 +183,7 @@ impl Report<'_> {
                     "tested": self.tested(), "passed": broken.is_empty(), "broken": broken});
                 to_line(&summary) + "\n"
             }
-            Output::Cli if broken.is_empty() => "It keeps what is known of it.\n".into(),
+            Output::Cli if broken.is_empty() => "It keeps every promise that it is known to keep.\n".into(),
             Output::Cli => format!("Broken: {}.\n", broken.join(", ")),
         }
     }

@@ -1,4 +1,4 @@
-//! The rows of `agents verify`: what the model says, what the client does, and the judgement. It is based on the frames, the
+//! The rows of `agents verify`: what the model says, what the client does, and the judgment. It is based on the frames, the
 //! files, and what the model heard.
 
 use crate::agent::registry::VerifyRowName;
@@ -30,7 +30,7 @@ pub(super) enum Further {
     Model,
 }
 
-/// The judgement of a row, with a clause that says what happened.
+/// The judgment of a row, with a clause that says what happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RowResult {
     Kept,

@@ -1,4 +1,4 @@
-//! The judgement: from the facts of a dialogue to the mistakes of the client. Pure.
+//! The judgment: from the facts of a dialogue to the mistakes of the client. Pure.
 
 use super::dialogues::{Dialogue, Mistake, Quirk};
 use super::log::{By, Fact, LogEntry, RunEnd};
@@ -16,7 +16,7 @@ pub(super) struct Finding {
     pub(super) text: String,
 }
 
-/// The judgement of a dialogue.
+/// The judgment of a dialogue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Verdict {
     /// The mistakes, each text once.
@@ -28,7 +28,7 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
-    /// The judgement of a dialogue after one in which the client began no run in time.
+    /// The judgment of a dialogue after one in which the client began no run in time.
     pub(super) fn not_begun() -> Verdict {
         let why = "the client began no run in the time of an earlier dialogue";
         Verdict { skipped: Some(why.into()), ..Verdict::default() }

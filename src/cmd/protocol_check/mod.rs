@@ -49,10 +49,10 @@ pub(super) const COMMAND: Command = Command {
     ..Command::named(
         "protocol check",
         &CommandText {
-            about: "check a client of the protocol against played dialogues",
+            about: "check a client of the protocol against scripted dialogues",
             more: "\
-COMMAND starts your client. It runs once per dialogue, and finds a stand-in for spektacular first on its PATH and in the variable SPEKTACULAR.
-The client starts one run of `spektacular adhoc --output json`, and exits with 0 if the run completes and with another code if not.
+COMMAND starts your client. It runs once per dialogue, with a stand-in for spektacular first on its PATH. The variable SPEKTACULAR holds the stand-in's path.
+The client must start one run of `spektacular adhoc --output json`, and exit with 0 if the run completes, and with another code if not.
 The stand-in starts no agent. The report says in sentences what the client did wrong. What COMMAND prints goes to stderr.
 `spektacular protocol checking a client` explains the dialogues.
 Exit codes: 0: no mistakes; 1: mistakes; 2: COMMAND cannot be started, or the command line is wrong.",

@@ -227,7 +227,7 @@ impl<'a> Reader<'a> {
 
     fn keyword(&mut self, keyword: &str, value: Raw<'a>, rules: &mut SchemaRules) -> Read<()> {
         match keyword {
-            "type" => rules.types = types(value).ok_or("a JSON Schema, whose type names types of JSON")?,
+            "type" => rules.types = types(value).ok_or("a JSON Schema whose `type` names JSON types")?,
             "properties" => {
                 let named = value.fields().ok_or("a JSON Schema, whose properties are an object of schemas")?;
                 let indexed = named.map(|(name, schema)| Ok((name.into_owned(), self.index(schema)?)));

@@ -83,7 +83,7 @@ fn an_acp_agent_gets_the_data_before_the_text() {
 fn an_acp_agent_that_takes_no_images_is_named_after_its_handshake() {
     let outcome = run(acp(Case::new(), false), "opencode");
     let message = outcome.failed("invalid_request")["message"].to_string();
-    assert!(message.contains("`images`") && message.contains("agent opencode takes no images"), "{message}");
+    assert!(message.contains("`images`") && message.contains("agent opencode does not accept images"), "{message}");
     assert_eq!(heard(&outcome, "session/new"), None);
 }
 
@@ -116,7 +116,10 @@ fn agents_without_images_are_named_before_they_start() {
     for agent in ["mine", "demo"] {
         let outcome = run(Case::new().file("home/.config/spektacular/config.json", &config.to_string()), agent);
         let message = outcome.failed("invalid_request")["message"].to_string();
-        assert!(message.contains(&format!("`images` cannot be given: the agent {agent} takes no images")), "{message}");
+        assert!(
+            message.contains(&format!("`images` cannot be used: the agent {agent} does not accept images")),
+            "{message}"
+        );
         assert_eq!(outcome.frames.len(), 1);
         assert!(!outcome.case().path("work/started").exists());
     }

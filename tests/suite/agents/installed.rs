@@ -70,21 +70,21 @@ fn an_agent_that_is_missing_is_not_available_and_exits_4_by_name() {
 }
 
 #[test]
-fn the_missing_login_and_default_come_first_in_colour_on_a_terminal() {
+fn the_missing_login_and_default_come_first_in_color_on_a_terminal() {
     let case = || bare().script("bin/codex", "echo 1.2.3");
     let missing = "  claude     claude was not found on the PATH: npm install -g @anthropic-ai/claude-code";
     let login = "  codex      not logged in: run `codex login`, or set the provider's key";
     let plain = case().run(&["agents", "check"]).out;
     let lines: Vec<&str> = plain.lines().take(3).collect();
-    assert!(lines[0] == "Missing:" && lines[1..].contains(&missing) && lines[1..].contains(&login), "{plain}");
-    let (_, coloured) = case().env("TERM", "xterm").at_terminal(&["agents", "check"]).ends();
-    assert!(coloured.starts_with("\u{1b}[33mMissing:\r\n"), "{coloured}");
+    assert!(lines[0] == "To do:" && lines[1..].contains(&missing) && lines[1..].contains(&login), "{plain}");
+    let (_, colored) = case().env("TERM", "xterm").at_terminal(&["agents", "check"]).ends();
+    assert!(colored.starts_with("\u{1b}[33mTo do:\r\n"), "{colored}");
     for (name, value) in [("NO_COLOR", "1"), ("TERM", "dumb")] {
         let (_, dull) = case().env(name, value).at_terminal(&["agents", "check"]).ends();
-        assert!(dull.starts_with("Missing:\r\n") && !dull.contains('\u{1b}'), "{name}: {dull}");
+        assert!(dull.starts_with("To do:\r\n") && !dull.contains('\u{1b}'), "{name}: {dull}");
     }
     let alone = case().run(&["agents", "check", "codex"]).out;
-    assert!(alone.starts_with(&format!("Missing:\n{login}\n\ncodex (Codex)\n")), "{alone}");
+    assert!(alone.starts_with(&format!("To do:\n{login}\n\ncodex (Codex)\n")), "{alone}");
     let fine = case()
         .env("ANTHROPIC_API_KEY", "hunter2")
         .script("bin/claude", "echo 2.1.330")
@@ -103,7 +103,7 @@ fn available_agents_come_first_and_the_others_share_one_line() {
         heads.map(|line| line.split(' ').next().unwrap().to_owned()).collect()
     };
     assert_eq!(names(first), ["demo", "opencode"]);
-    let missing = "Missing:\n  claude     `claude --version` failed with exit code 1\n\ndemo (Demo)\n";
+    let missing = "To do:\n  claude     `claude --version` failed with exit code 1\n\ndemo (Demo)\n";
     assert!(first.starts_with(missing), "{first}");
     assert!(rest.contains(", claude, claude-acp, "), "{rest}");
     let (rest, sandbox) = rest.split_once("\n\n").unwrap();

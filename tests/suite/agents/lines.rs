@@ -167,7 +167,7 @@ fn a_policy_that_denies_is_refused_or_a_warning() {
         let failed = outcome.failed("invalid_request");
         let message = failed["message"].as_str().unwrap();
         assert!(
-            message.contains("`permissions` cannot be kept on the agent cmd: use `sandbox` with \"read-only\""),
+            message.contains("`permissions` cannot be enforced with the agent cmd: use `sandbox` with \"read-only\""),
             "{message}"
         );
         assert!(failed["agent_exit"].is_null() && !outcome.case().work().join("started").exists());

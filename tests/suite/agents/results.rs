@@ -19,7 +19,7 @@ fn structured(output: Value) -> Value {
 #[test]
 fn what_is_not_a_schema_is_refused_before_an_agent_starts() {
     for (schema, named) in [
-        (json!({"type": "rare-otter"}), "whose type names types of JSON"),
+        (json!({"type": "rare-otter"}), "whose `type` names JSON types"),
         (json!({"properties": {"rare-otter": 1}}), "in which each schema is an object or a boolean"),
         (json!({"$ref": "#/$defs/rare-otter"}), "whose $ref names a schema in it"),
         (json!({"$ref": "#"}), "in which no schema refers to itself for the same value"),

@@ -225,7 +225,7 @@ fn a_file_without_a_frame_is_refused_by_its_name() {
     let refused = with_frames("no\nframe\n").run(&["report", "run.jsonl"]);
     let why = refused.refused(2);
     assert!(
-        why.contains("run.jsonl has no frame") && why.contains("Line 1 of run.jsonl is not a JSON object"),
+        why.contains("run.jsonl contains no frames") && why.contains("Line 1 of run.jsonl is not a JSON object"),
         "{why}"
     );
     assert!(with_frames("").run(&["report", "run.jsonl"]).refused(2).contains("the file is empty"));

@@ -21,7 +21,7 @@ const PROSE: [&str; 5] = [
     "description",
     "`message` with a denied permission",
     "reported artifacts",
-    "`state` of a command that exits with another code than 0",
+    "`state` of a command that exits with a code other than 0",
     "further turns for question markers",
 ];
 

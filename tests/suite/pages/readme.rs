@@ -110,7 +110,7 @@ fn words(line: &str, case: &Case) -> Vec<String> {
 
 #[test]
 fn the_first_command_leaves_no_file_in_the_checkout() {
-    let section = section("Quick start for a person");
+    let section = section("Quick start at the terminal");
     let line = section.lines().find_map(|line| line.trim().strip_prefix("cargo run --release -- ")).unwrap();
     let case = sandbox();
     let done = command(PROGRAM, &case).args(words(line, &case)).output().unwrap();

@@ -10,7 +10,7 @@ use support::case::Did;
 use support::{Case, run};
 
 const USER: &str = "home/.config/spektacular/config.json";
-/// A folder's name that sets a title, colours and moves the cursor.
+/// A folder's name that sets a title, colors and moves the cursor.
 const FOLDER: &str = "we\u{1b}]0;owned\u{7}i\u{1b}[31mr\u{9b}2Jd";
 
 fn in_folder(case: &Case, args: &[&str]) -> Did {

@@ -1,4 +1,4 @@
-//! The messages that an author of an orchestrator gets to a misspelt or wrong message.
+//! The messages that an author of an orchestrator gets to a misspelled or wrong message.
 
 use crate::support::agent::{Script, question};
 use crate::support::{Case, Outcome, Session};
@@ -22,7 +22,7 @@ fn asks(multiple: bool) -> Case {
     Case::with(Script::new().ask("req-1", "toolu_1", "AskUserQuestion", questions).done("ok"))
 }
 
-/// A first message with a misspelt type begins no run, so nothing may be said before the input ends or a run.start
+/// A first message with a misspelled type begins no run, so nothing may be said before the input ends or a run.start
 /// comes.
 #[test]
 fn a_misspelt_type_is_named_with_the_one_that_was_meant() {
@@ -85,7 +85,7 @@ fn a_misspelt_limit_is_refused_and_another_unknown_field_is_not() {
         let outcome = run(json!({"prompt": "Go", name: 7}));
         let message = outcome.failed("invalid_request")["message"].as_str().unwrap().to_owned();
         assert!(message.contains(&format!("no field `{name}`")), "{message}");
-        assert!(message.ends_with(&format!("name it `{meant}`.")), "{message}");
+        assert!(message.ends_with(&format!("did you mean `{meant}`?")), "{message}");
         run(json!({"prompt": "Go", name: null})).completed();
     }
     run(json!({"prompt": "Go", "modle": "m", "trace": 7})).completed();

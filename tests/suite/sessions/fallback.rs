@@ -177,7 +177,7 @@ fn a_limit_that_the_next_agent_cannot_keep_is_refused_before_any_agent_starts() 
     let outcome = begin(case, json!({"fallback": ["words"], "max_tool_calls": 3})).finish();
     let failed = outcome.failed("invalid_request");
     let message = failed["message"].as_str().unwrap();
-    assert!(message.contains("`max_tool_calls` cannot be kept on the agent words"), "{message}");
+    assert!(message.contains("`max_tool_calls` cannot be enforced with the agent words"), "{message}");
     assert!(!outcome.log().ran());
 }
 

@@ -158,7 +158,7 @@ fn the_error_for_an_invalid_answers_file_names_the_fault() {
         ("{", "one JSON object"),
         (r#"{"a": 1, "wrong-1": {"zq-bad-7731": 1}}"#, "The answer to wrong-1 must be a value, or an object"),
         (r#"{"zq-bad-7731?": {"value": "zq-bad-7731", "declined": true}}"#, "Answer 1 must be a value, or an object"),
-        (r#"{"wrong-1": "zq-bad-7731", "Wrong-1": 2}"#, "The answer to Wrong-1 has the key of an earlier one."),
+        (r#"{"wrong-1": "zq-bad-7731", "Wrong-1": 2}"#, "The answer to Wrong-1 has the same key as an earlier one."),
     ];
     for (text, says) in rows {
         let case = Case::with(Script::hello()).args(&PROMPT).args(&["--answers", "a.json"]);

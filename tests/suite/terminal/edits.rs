@@ -84,9 +84,8 @@ fn an_edit_shows_its_diff() {
     let expected =
         format!("* Edit src/lib.rs: done\n{CHANGED}* Write new.txt: done\n    +line 1\n    +line 2\nDone.\n");
     assert!(without_times(&person.screen().join("\n")).starts_with(&expected), "{:?}", person.screen());
-    for coloured in ["\u{1b}[31m-    old\u{1b}[0m", "\u{1b}[32m+    new\u{1b}[0m", "\u{1b}[2m@@ -3,3 +3,4 @@\u{1b}[0m"]
-    {
-        assert!(seen.contains(coloured), "{seen:?}");
+    for colored in ["\u{1b}[31m-    old\u{1b}[0m", "\u{1b}[32m+    new\u{1b}[0m", "\u{1b}[2m@@ -3,3 +3,4 @@\u{1b}[0m"] {
+        assert!(seen.contains(colored), "{seen:?}");
     }
 }
 

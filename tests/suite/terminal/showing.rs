@@ -308,10 +308,10 @@ fn markdown_is_laid_out_on_a_terminal_and_nowhere_else() {
 }
 
 #[test]
-fn colours_can_be_turned_on_and_off() {
+fn colors_can_be_turned_on_and_off() {
     let failed = || Script::new().sh("RC=3; leave");
     let log = |case: Case, args: &[&str]| String::from_utf8(case.cli(args).stderr).unwrap();
-    for (case, args, coloured) in [
+    for (case, args, colored) in [
         (Case::with(failed()), &["go"][..], false),
         (Case::with(failed()), &["--color", "always", "go"], true),
         (Case::with(failed()).env("FORCE_COLOR", "1"), &["go"], true),
@@ -321,7 +321,7 @@ fn colours_can_be_turned_on_and_off() {
         (Case::with(failed()).env("FORCE_COLOR", "1"), &["--color", "never", "go"], false),
     ] {
         let log = log(case, args);
-        assert_eq!(log.contains("\u{1b}[31mspektacular: agent_exited"), coloured, "{args:?}: {log:?}");
+        assert_eq!(log.contains("\u{1b}[31mspektacular: agent_exited"), colored, "{args:?}: {log:?}");
     }
     for (case, args) in [
         (Case::with(failed()), &["adhoc", "--color", "never", "go"][..]),
@@ -349,7 +349,7 @@ fn errors_name_flags() {
 }
 
 #[test]
-fn a_secret_that_colours_split_is_hidden() {
+fn a_secret_that_colors_split_is_hidden() {
     let secret = "hunter2-hunter2-77";
     let split = "hun\u{1b}[31mter2-hunter2\u{1b}[0m-77";
     let script = Script::new().tool("c1", "Bash", &bash(&format!("echo {split}")), &format!("says {split}"));

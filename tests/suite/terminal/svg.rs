@@ -14,13 +14,13 @@ const MARGIN: usize = 20;
 const BAR: usize = 40;
 const FONT: &str = "13.3px ui-monospace, SFMono-Regular, Menlo, Consolas, \"Liberation Mono\", monospace";
 
-/// The colours of a terminal.
+/// The colors of a terminal.
 struct Theme {
     name: &'static str,
     paper: &'static str,
     /// The frame of the window.
     edge: &'static str,
-    /// The colours of texts, by class.
+    /// The colors of texts, by class.
     inks: [(&'static str, &'static str); 6],
 }
 
@@ -60,7 +60,7 @@ impl Theme {
     }
 }
 
-/// A picture of the rows of a screen, in the colours of the page that shows it: browsers pass the page's colour scheme on.
+/// A picture of the rows of a screen, in the colors of the page that shows it: browsers pass the page's color scheme on.
 pub(super) fn picture(title: &str, columns: usize, rows: &[&[Cell]]) -> String {
     let (width, height) = (columns * CELL.0 + 2 * MARGIN, BAR + rows.len() * CELL.1 + MARGIN);
     let size = format!("width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\"");
@@ -124,19 +124,19 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// The contrast of two colours such as `#1f2328`, from 1 to 21, as WCAG 2 defines it.
+/// The contrast of two colors such as `#1f2328`, from 1 to 21, as WCAG 2 defines it.
 fn contrast(one: &str, other: &str) -> f64 {
-    let part = |colour: &str, at: usize| {
-        let value = f64::from(u8::from_str_radix(&colour[at..at + 2], 16).unwrap()) / 255.0;
+    let part = |color: &str, at: usize| {
+        let value = f64::from(u8::from_str_radix(&color[at..at + 2], 16).unwrap()) / 255.0;
         if value <= 0.04045 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
     };
-    let light = |colour| 0.2126 * part(colour, 1) + 0.7152 * part(colour, 3) + 0.0722 * part(colour, 5) + 0.05;
+    let light = |color| 0.2126 * part(color, 1) + 0.7152 * part(color, 3) + 0.0722 * part(color, 5) + 0.05;
     let (one, other) = (light(one), light(other));
     one.max(other) / one.min(other)
 }
 
 #[test]
-fn every_colour_of_a_text_can_be_read() {
+fn every_color_of_a_text_can_be_read() {
     assert!((contrast("#000000", "#ffffff") - 21.0).abs() < 0.01);
     for theme in [LIGHT, DARK] {
         for (class, ink) in theme.inks {

@@ -517,7 +517,7 @@ fn the_pages_name_the_rust_that_cargo_asks_for() {
     let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
     let version = manifest.split("rust-version = \"").nth(1).unwrap().split('"').next().unwrap();
     for (page, wanted) in
-        [("README.md", "or later, and a C linker"), (".github/CONTRIBUTING.md", "with a C linker, git")]
+        [("README.md", "or later and a C linker"), (".github/CONTRIBUTING.md", "with a C linker, git")]
     {
         let text = fs::read_to_string(root().join(page)).unwrap();
         assert!(text.contains(&format!("Rust {version} {wanted}")), "{page} lacks Rust {version}");
@@ -548,8 +548,8 @@ fn the_pages_name_the_fields_that_are_not_keys() {
         let text = fs::read_to_string(root().join(page)).unwrap();
         text.lines().find(|line| line.starts_with(begin)).unwrap().to_owned()
     };
-    let readme = line("README.md", "The keys are the fields of run.start except ");
-    let (except, also) = readme.split_once(", and also ").unwrap();
+    let readme = line("README.md", "The keys are the fields of run.start (except ");
+    let (except, also) = readme.split_once("), plus ").unwrap();
     let reference = line("src/config/reference.md", "Its keys are the fields of run.start, ");
     let names = |text: &str| text.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
     for except in [except, reference.split_once(" except ").unwrap().1] {

@@ -300,7 +300,7 @@ fn a_name_that_is_taken_is_refused_with_the_way_on() {
 #[test]
 fn without_a_repository_or_a_commit_there_is_no_worktree() {
     let case = Case::with(Script::hello());
-    assert!(case.run(&["adhoc", "--worktree", "Work"]).refused(2).contains("needs a git repository"));
+    assert!(case.run(&["adhoc", "--worktree", "Work"]).refused(2).contains("needs git and a git repository"));
     let case = Case::with(Script::hello());
     git(&case, &["init", "-q"]);
     assert!(case.run(&["adhoc", "--worktree", "Work"]).refused(2).contains("needs a commit"));

@@ -74,7 +74,7 @@ fn a_change_that_no_line_shows_is_named() {
         (diff("/p/a", "1\r\n2\r\n", "1\n2\n"), "update /p/a\nOnly line ends change.\n"),
         (diff("/p/a", "1\n2", "1\n2\n"), "update /p/a\nOnly line ends change.\n"),
         (diff("/p/a", "1\r\n2\n", "1\n3\n"), "update /p/a\n-1\r\n-2\n+1\n+3\n"),
-        (mode, "update /p/a\nNo line changes, at most the mode of the file.\nmode: \"755\"\n"),
+        (mode, "update /p/a\nNo line changes; only the file's mode may change.\nmode: \"755\"\n"),
     ] {
         let subject = asked(&mut in_a_turn(&GENERIC), json!({"kind": "edit", "title": "t", "content": [content]}));
         assert_eq!(subject.detail.unredacted(), shown);
