@@ -81,7 +81,9 @@ pub(super) fn tool(frame: &Object<'_>, call: &str, cwd: &str, is_new: bool) -> V
         update["rawOutput"] = facts;
     }
     if let Some(parent) = field("parent_call_id") {
-        update["_meta"] = json!({"spektacular": {"parentCallId": parent}});
+        // The ids of calls begin with the number of their run.
+        let run = call.split_once(':').map_or("", |(run, _)| run);
+        update["_meta"] = json!({"spektacular": {"parentCallId": format!("{run}:{parent}")}});
     }
     update
 }

@@ -37,7 +37,7 @@ pub(super) fn replaced(old: &str, new: &str) -> String {
 }
 
 /// The words for a change of a text that no line shows.
-pub(super) fn unseen(old: &str, new: &str) -> Option<&'static str> {
+pub(crate) fn unseen(old: &str, new: &str) -> Option<&'static str> {
     if old == new {
         Some("No line changes; only the file's mode may change.\n")
     } else {
@@ -107,12 +107,15 @@ pub(crate) fn between(old: &str, new: &str) -> String {
 
 /// The unified diff between two versions of the file with this name. Empty: their lines are the same.
 pub(crate) fn unified_diff(name: &str, old: &str, new: &str) -> String {
+    let hunks = signed_diff(old, new);
+    if hunks.is_empty() { hunks } else { format!("--- {name}\n+++ {name}\n{hunks}") }
+}
+
+/// The hunks of the unified diff between two texts. Empty: their lines are the same.
+pub(crate) fn signed_diff(old: &str, new: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let mut out = String::new();
     for hunk in hunks(&old, &new) {
-        if out.is_empty() {
-            let _ = writeln!(out, "--- {name}\n+++ {name}");
-        }
         let [old_lines, new_lines] = with_context(&old, &hunk);
         let range = |lines: &Range<usize>| {
             let first = lines.start + usize::from(!lines.is_empty());

@@ -2,6 +2,7 @@
 
 use super::sessions::listed;
 use crate::clean::one_line;
+use crate::cli::typed_fields::value;
 use crate::config::Layers;
 use crate::protocol::request::Options;
 use crate::sessions::newest;
@@ -23,7 +24,8 @@ pub(super) fn surroundings(layers: &Layers) -> ChatPlace {
     });
     let about = format!("{name}{}", session.unwrap_or_else(|| ", a new session".to_owned()));
     let agents = layers.agents.iter().map(|agent| agent.name.clone()).collect();
-    ChatPlace { about, sessions: listed(layers, &cwd), agents, cwd, files: Some(files_below), ..ChatPlace::default() }
+    let (sessions, files, typed) = (listed(layers, &cwd), Some(files_below as _), Some(value as _));
+    ChatPlace { about, sessions, agents, cwd, files, typed, ..ChatPlace::default() }
 }
 
 /// The files whose path below `cwd` begins with this text.

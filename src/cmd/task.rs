@@ -39,6 +39,8 @@ pub(super) struct TaskRunner {
     in_worktree: bool,
     /// The file for a report about the run.
     report: Option<PathBuf>,
+    /// See [`Surroundings::own`].
+    own: Vec<PathBuf>,
 }
 
 impl TaskRunner {
@@ -48,7 +50,8 @@ impl TaskRunner {
         let in_worktree = adhoc.worktree.is_some();
         let typed = typed && !in_worktree;
         let fields = std::mem::take(&mut adhoc.fields);
-        TaskRunner { workflow: adhoc.workflow, fields, typed, in_worktree, report: adhoc.report.take() }
+        let own = adhoc.report.iter().chain(&adhoc.record).cloned().collect();
+        TaskRunner { workflow: adhoc.workflow, fields, typed, in_worktree, report: adhoc.report.take(), own }
     }
 
     /// The effect that a limit of the provider has on a workflow unless somebody chose it. `person`: whether one is at a
@@ -92,7 +95,8 @@ impl TaskRunner {
 
     fn surroundings(&self, dry: bool) -> Surroundings {
         let typed_in = self.typed.then(|| std::env::current_dir().unwrap_or_default());
-        Surroundings { typed_in, places: Places::of_process(), dry, in_worktree: self.in_worktree }
+        let (places, own) = (Places::of_process(), self.own.clone());
+        Surroundings { typed_in, places, dry, in_worktree: self.in_worktree, own }
     }
 
     /// Carries the run to its end, and writes its report.
@@ -193,10 +197,7 @@ fn row(kind: WorkflowKind) -> &'static WorkflowRow {
             others: || here().map(|project| project.other_plans("")).unwrap_or_default(),
             takes_text: false,
             carry: implement,
-            preview: |settings, fields, around| {
-                let from = around.typed_in.as_deref();
-                Ok(DryWorkflow::of_plan(implement::preview(settings, fields, from, &around.places)?))
-            },
+            preview: |settings, fields, around| Ok(DryWorkflow::of_plan(implement::preview(settings, fields, around)?)),
         },
     }
 }
@@ -257,7 +258,7 @@ fn implement(mut engine: Engine, job: Job, peer: &mut dyn Peer, (flags, around, 
         Ok((mut outer, target)) => {
             outer.again = if around.in_worktree { SHOWN_COMMAND } else { SAME_COMMAND };
             match set_up(&mut outer, fresh) {
-                Ok(()) => implement::carry(outer, target, &around.places),
+                Ok(()) => implement::carry(outer, target, &around),
                 Err(stop) => outer.close(Err(stop)),
             }
         }

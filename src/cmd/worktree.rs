@@ -81,10 +81,22 @@ impl Again {
         Again { workflow: adhoc.workflow, words, unshown, argument }
     }
 
+    /// The name of the specification that the run in this worktree made, if it made one and its command names none.
+    fn made_name(&self, cwd: &Path) -> Option<String> {
+        if self.workflow != Some(WorkflowKind::Spec) || self.words.iter().any(|word| word == "--name") {
+            return None;
+        }
+        let specs = |folder: &Path| Project::around(folder).ok()?.specs().ok();
+        let known: Vec<String> = specs(&std::env::current_dir().ok()?)?.into_iter().map(|spec| spec.name).collect();
+        let mut made = specs(cwd)?.into_iter().map(|spec| spec.name).filter(|name| !known.contains(name));
+        made.next().filter(|_| made.next().is_none())
+    }
+
     /// The command line. `is_stored`: whether the session of a task can be continued.
     fn line(&self, cwd: &Path, is_stored: bool) -> String {
         let mut words = vec!["spektacular".to_owned()];
         words.extend(self.words.iter().map(|word| shell(Path::new(word))));
+        words.extend(self.made_name(cwd).map(|name| format!("--name {}", shell(Path::new(&name)))));
         words.push(format!("--cwd {}", shell(cwd)));
         if self.workflow.is_none() && is_stored {
             words.push("--continue".to_owned());

@@ -13,6 +13,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+/// A file that is about to be replaced.
+#[derive(Debug, PartialEq, Eq)]
+pub enum PresentFile {
+    Missing,
+    /// It is outside the run's directories, is not text, or is larger than 1 MiB.
+    Hidden,
+    Text(String),
+}
+
 /// Everything outside a run that the run reads or acts on.
 pub trait Host {
     /// The time since the run began. It never goes back.
@@ -32,6 +41,10 @@ pub trait Host {
     fn image(&self, path: &Path, bytes: u64) -> io::Result<(u64, Vec<u8>)>;
     /// The size of a file, in bytes. `None`: it does not exist.
     fn size(&self, path: &Path) -> Option<u64>;
+    /// The file at a path that the agent asks to write. The path is relative to the working directory, or absolute.
+    fn present(&self, _path: &Path, _settings: &Settings) -> PresentFile {
+        PresentFile::Missing
+    }
     /// The cost of a run's session before the run, in US dollars. `None`: unknown.
     fn cost_before(&self, _agent: &Agent, _settings: &Settings) -> Option<f64> {
         None

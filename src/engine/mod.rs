@@ -29,6 +29,7 @@ mod host;
 mod images;
 mod job;
 mod local_host;
+mod overwritten;
 mod peer;
 mod prepare;
 mod recordings;

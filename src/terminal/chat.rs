@@ -222,6 +222,7 @@ impl Chat {
                 let (note, message) = self.closed();
                 return (line + "\n" + &note, message);
             }
+            Entered::End => return self.closed(),
             Entered::Rewind(to) => {
                 return (String::new(), Some(Inbound::bare(Message::Prompt(PromptInput::Rewind(Some(to))))));
             }

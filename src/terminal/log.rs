@@ -7,14 +7,19 @@ use super::work::span;
 use crate::clean::one_line;
 use crate::protocol::outbound::{Progress, Started};
 use crate::protocol::request::Seconds;
-use crate::protocol::words::WaitingOn;
+use crate::protocol::words::{SandboxMode, WaitingOn};
 use std::time::{Duration, Instant};
 
 impl TerminalPeer {
-    /// The first line of a log: agent, permissions and directory. A person at a terminal knows them.
+    /// The first line of a log: agent, permissions, sandbox and directory. A person at a terminal knows them.
     pub(super) fn header(&self, name: &str, started: &Started) -> String {
         let permissions = &started.config.settings.permissions;
-        self.logged(&format!("agent {name}, permissions {permissions}, in {}", one_line(started.config.cwd.shown())))
+        let sandbox = match started.config.sandbox.mode {
+            SandboxMode::Off => String::new(),
+            mode @ (SandboxMode::ReadOnly | SandboxMode::Workspace) => format!("sandbox {}, ", mode.word()),
+        };
+        let cwd = one_line(started.config.cwd.shown());
+        self.logged(&format!("agent {name}, permissions {permissions}, {sandbox}in {cwd}"))
     }
 
     /// The line about the agent's session. Its id stands at the end of the run too.

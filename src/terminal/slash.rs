@@ -6,7 +6,7 @@ use crate::protocol::prompt::{called_command, first_word};
 use crate::protocol::request::Options;
 use crate::protocol::words::CheckpointState;
 use crate::suggest::{Typed, Unknown};
-use serde_json::value::to_raw_value;
+use serde_json::value::{RawValue, to_raw_value};
 use std::path::{Path, PathBuf};
 
 /// The maximum size of the changes that `/diff` shows, in bytes. The oldest are dropped.
@@ -15,10 +15,11 @@ const CHANGES_BYTES: usize = 256 << 10;
 const SHOWN: usize = 40;
 
 /// Our own commands: the name, its input, and a description.
-const OWN: [(&str, &str, &str); 8] = [
+const OWN: [(&str, &str, &str); 9] = [
     ("agent", " NAME", "choose the agent; after the first prompt, in a new session"),
     ("cost", "", "show the tokens and the cost so far"),
     ("diff", "", "show the changes that the agent reported"),
+    ("exit", "", "end the conversation, as Ctrl-D and /quit do"),
     ("help", "", "show the commands and the keys"),
     ("model", " NAME", "choose the model"),
     ("permissions", " POLICY", "choose what runs without asking"),
@@ -40,6 +41,8 @@ pub struct ChatPlace {
     pub cwd: PathBuf,
     /// The files whose path below a directory begins with a text, those of a folder with a `/` at the end.
     pub files: Option<fn(&Path, &str) -> Vec<String>>,
+    /// The value of a field as a flag takes it. Error: the range, as a clause about the field.
+    pub typed: Option<fn(&str, &str) -> Result<Box<RawValue>, String>>,
 }
 
 /// A setting of the run that was chosen at the prompt line.
@@ -106,6 +109,8 @@ pub(super) enum Entered {
     Again(String),
     /// The files are to be put back to this checkpoint.
     Rewind(CheckpointId),
+    /// No further prompt comes.
+    End,
 }
 
 impl ChatFacts {
@@ -135,6 +140,9 @@ impl ChatFacts {
             return Entered::Prompt { calls: false };
         };
         let rest = text[1 + name.len()..].trim();
+        if matches!(name, "exit" | "quit") {
+            return Entered::End;
+        }
         if name == "rewind" {
             return self.rewind(rest, opening.is_some());
         }
@@ -186,7 +194,9 @@ impl ChatFacts {
             return Err(unknown.message(known, "`spektacular agents list` lists them."));
         }
         let is_opening = opening.is_some();
-        let raw = to_raw_value(value).map_err(|_| format!("`{name}` cannot be set."))?;
+        let text = || to_raw_value(value).map_err(|_| "cannot be set".to_owned());
+        let raw = self.around.typed.map_or_else(text, |typed| typed(name, value));
+        let raw = raw.map_err(|clause| format!("`{name}` {clause}."))?;
         let set = opening.unwrap_or(&mut Options::default()).set(name, &raw);
         set.map_err(|problem| format!("`{name}` {}.", problem.clause()))?;
         let chosen = format!("{name}: {}", one_line(value));
@@ -345,7 +355,7 @@ mod tests {
         let mut said = |text: &str, opening: Option<&mut Options>| match known.read(text, opening) {
             Entered::Shown(lines) => lines,
             Entered::Again(line) => format!("again, {line}"),
-            Entered::Prompt { .. } | Entered::Rewind(_) => panic!("{text} was sent"),
+            Entered::Prompt { .. } | Entered::Rewind(_) | Entered::End => panic!("{text} was sent"),
         };
         let mut opening = |text: &str| said(text, Some(&mut options));
         assert_eq!(opening("/model opus"), "model: opus");

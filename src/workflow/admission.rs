@@ -29,6 +29,8 @@ pub(crate) struct Surroundings {
     pub dry: bool,
     /// Whether the run made a worktree for itself.
     pub in_worktree: bool,
+    /// The files of `--report` and `--record`, as typed. They are no work of the agent's.
+    pub own: Vec<PathBuf>,
 }
 
 /// The project around the run's directory.

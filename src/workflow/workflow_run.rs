@@ -20,7 +20,7 @@ use crate::protocol::outbound::{
 use crate::protocol::question::{Ask, Judge};
 use crate::protocol::request::{Seconds, Settings};
 use crate::protocol::sentence::Sentence;
-use crate::protocol::words::{OnQuestionTimeout, PlanStatus, Warning, WorkflowKind};
+use crate::protocol::words::{Category, OnQuestionTimeout, PlanStatus, Policy, Warning, WorkflowKind};
 use crate::protocol::workflow::{WorkflowOptions, WorkflowSettings};
 use crate::redact::Redactor;
 use crate::run::{Part, PartEnd, PartSeen, PartWork, Remake, StepWork, Turn, TurnBegin, completed, limit_value};
@@ -191,10 +191,13 @@ impl<'p> WorkflowRun<'p> {
     pub(crate) fn denials(&self) -> String {
         let count = self.denied;
         let (were, them) = if count == 1 { ("permission was", "it") } else { ("permissions were", "them") };
-        if count == 0 {
-            String::new()
-        } else {
-            format!(" {count} {were} denied: allow {them} with --permissions or --yes.")
+        let policies = [Category::Edit, Category::Delete, Category::Move, Category::Execute];
+        let allows = policies.iter().all(|category| self.settings.permissions.policy(*category) == Policy::Allow);
+        match (count, allows) {
+            (0, _) => String::new(),
+            // The plan's `### Protect`, or a place that is not the draft's.
+            (_, true) => format!(" {count} {were} denied by the rules of the workflow."),
+            (_, false) => format!(" {count} {were} denied: allow {them} with --permissions or --yes."),
         }
     }
 

@@ -60,7 +60,12 @@ fn of_message(message: &Object<'_>) -> Vec<StoredPart> {
                 StoredPart::Reasoning(both.collect::<Vec<_>>().join("\n"))
             };
             let thoughts = message.objects("thoughts").map(thought);
-            let said = text(message, "content").map(StoredPart::Text);
+            // A message of a resumed session has a list of parts in place of a text.
+            let said: Vec<StoredPart> = text(message, "content")
+                .into_iter()
+                .chain(message.objects("content").filter_map(|part| text(&part, "text")))
+                .map(StoredPart::Text)
+                .collect();
             thoughts.chain(said).chain(message.objects("toolCalls").map(|call| StoredPart::Tool(tool(&call)))).collect()
         }
         _ => Vec::new(),
@@ -118,6 +123,18 @@ mod tests {
 {"id":"d","type":"gemini","content":"","toolCalls":[{"id":"write_1","name":"write_file","args":{"file_path":"/w/one.txt","content":"one\n"},"result":[{"functionResponse":{"response":{"output":"Created."}}}],"status":"success","resultDisplay":{"filePath":"/w/one.txt","originalContent":"","newContent":"one\n","isNewFile":true}},{"id":"run_2","name":"run_shell_command","args":{"command":"false"},"result":[{"functionResponse":{"response":{"error":"no"}}}],"status":"error"}]}
 {"id":"e","type":"user","content":[{"functionResponse":{"id":"write_1","response":{"output":"Created."}}}]}
 "#;
+
+    /// Measured on 0.61.0: resuming writes the messages before in this form.
+    #[test]
+    fn a_resumed_session_keeps_the_texts_of_the_agent() {
+        let session = r#"{"$set":{"messages":[{"id":"b","type":"user","content":[{"text":"Go"}]},{"id":"c","type":"gemini","content":[{"text":"One."},{"text":"Two."}]}]}}
+"#;
+        let parts = parts(session);
+        let [StoredPart::Prompt(_), StoredPart::Text(one), StoredPart::Text(two)] = parts.as_slice() else {
+            panic!("{parts:?}")
+        };
+        assert_eq!((&**one, &**two), ("One.", "Two."));
+    }
 
     #[test]
     fn a_session_has_its_prompts_its_texts_and_its_tools_with_their_ends() {

@@ -4,8 +4,8 @@ use super::Conductor;
 use crate::agent::Launch;
 use crate::clean::one_line;
 use crate::engine::host::Host;
-use crate::engine::images;
 use crate::engine::peer::{InAdvance, Outgoing, Peer};
+use crate::engine::{images, overwritten};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::image::with_data;
 use crate::protocol::limits::KEPT_BYTES;
@@ -97,6 +97,11 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         // Nobody reads stdout, so nobody needs a heartbeat.
         if self.frame_out.outbox.drops(&body) || (self.frame_out.outbox.is_overfull() && body.is_heartbeat()) {
             return;
+        }
+        if let (Body::Question(question), Some(settings)) = (&mut body, self.run.settings())
+            && let Some(subject) = &mut question.ask.subject
+        {
+            overwritten::show(subject, |path| self.host.present(path, settings));
         }
         let mut body = Redacted::new(body, self.run.redactor());
         let mut in_advance = None;

@@ -5,7 +5,7 @@ use crate::agent::registry::Agent;
 use crate::agent::{Launch, Offered, Reply};
 use crate::engine::ask_connections::AskConnections;
 use crate::engine::ask_socket::AskSocket;
-use crate::engine::host::Host;
+use crate::engine::host::{Host, PresentFile};
 use crate::engine::server_reports::ServerReports;
 use crate::engine::session_lock::SessionLocks;
 use crate::io::files::{open_regular, read_regular};
@@ -26,7 +26,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-/// The maximum size of a file that `value_from` names, in bytes.
+/// The maximum size of a file that `value_from` names, and of one that a permission shows, in bytes.
 const VALUE_BYTES: u64 = 1 << 20;
 /// The number of random digits in the name of the ask-server. Agents limit the length of such names.
 const NAME_DIGITS: usize = 12;
@@ -72,6 +72,17 @@ impl Host for LocalHost {
         let mut first = Vec::new();
         file.take(bytes).read_to_end(&mut first)?;
         Ok((size, first))
+    }
+
+    fn present(&self, path: &Path, settings: &Settings) -> PresentFile {
+        // Its content goes to the orchestrator, so a link must not lead elsewhere.
+        let Ok(real) = settings.cwd.join(path).canonicalize() else { return PresentFile::Missing };
+        let mut folders = std::iter::once(settings.cwd.as_path()).chain(settings.add_dirs.iter().map(Path::new));
+        let is_inside = folders.any(|folder| folder.canonicalize().is_ok_and(|folder| real.starts_with(folder)));
+        match read_regular(&real, VALUE_BYTES) {
+            Ok(text) if is_inside && !text.contains('\0') => PresentFile::Text(text),
+            Ok(_) | Err(_) => PresentFile::Hidden,
+        }
     }
 
     fn size(&self, path: &Path) -> Option<u64> {

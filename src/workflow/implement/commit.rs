@@ -113,6 +113,8 @@ pub(crate) struct Commits {
     project: PathBuf,
     /// The changes of earlier attempts and of passed phases.
     earlier: attempted::EarlierWork,
+    /// Files of ours, relative to the root of the work tree.
+    own: Vec<PathBuf>,
 }
 
 /// A query about the work tree.
@@ -162,15 +164,18 @@ impl From<Incomplete> for NoCommits {
 
 impl Commits {
     /// `project`: absolute and without links. `before`: its work tree before the first phase.
-    /// `earlier`: the changes of earlier attempts and of passed phases.
+    /// `earlier`: the changes of earlier attempts and of passed phases. `own`: files of ours that exist.
     pub(crate) fn begin(
         project: &Path,
         before: Option<BaselineResult>,
         earlier: attempted::EarlierWork,
+        own: &[PathBuf],
     ) -> Result<Commits, NoCommits> {
         let before = before.ok_or(NoCommits::Failed)??.ok_or(NoCommits::NoGit)?;
         let inside = project.strip_prefix(before.root()).map_err(|_| NoCommits::Failed)?.to_owned();
-        Ok(Commits { project: inside, before, earlier })
+        let inside_tree = |path: &PathBuf| Some(path.canonicalize().ok()?.strip_prefix(before.root()).ok()?.to_owned());
+        let own = own.iter().filter_map(inside_tree).collect();
+        Ok(Commits { project: inside, before, earlier, own })
     }
 
     /// The changes that are neither spektacular's own nor of an earlier attempt.
@@ -210,7 +215,7 @@ impl Commits {
         let then = last.as_ref().unwrap_or(&self.before);
         let is_ours = |path: &Path| is_document(path) || !self.before.has(path) || self.earlier.files.contains(path);
         let is_first = last.is_none();
-        for path in now.changed().filter(|path| !path.starts_with(&local)) {
+        for path in now.changed().filter(|path| !path.starts_with(&local) && !self.is_record(path)) {
             if is_ours(path) {
                 match now.uncommitted_in(path) {
                     files if files.is_empty() => share.files.push(path.to_owned()),
@@ -235,9 +240,21 @@ impl Commits {
         Ok(share)
     }
 
-    /// Whether a file is below `.spektacular`. `path`: relative to the root of the work tree.
+    /// Whether a file is below `.spektacular`, or is a [record](Self::is_record) of ours.
     pub(super) fn is_own(&self, path: &Path) -> bool {
-        path.starts_with(self.project.join(HOME))
+        path.starts_with(self.project.join(HOME)) || self.is_record(path)
+    }
+
+    /// Whether a file is the report or a recording of this run. Further recordings have a number in their names.
+    fn is_record(&self, path: &Path) -> bool {
+        let is_further = |own: &Path| {
+            let [first, this] = [own, path].map(|path| path.file_stem().unwrap_or_default().to_string_lossy());
+            let number = this.strip_prefix(&*first).and_then(|rest| rest.strip_prefix('-'));
+            own.parent() == path.parent()
+                && own.extension() == path.extension()
+                && number.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+        };
+        self.own.iter().any(|own| own == path || is_further(own))
     }
 }
 
@@ -345,7 +362,7 @@ mod tests {
     }
 
     fn begin(at: &Path) -> Result<Commits, NoCommits> {
-        Commits::begin(at, now(at), super::attempted::EarlierWork::default())
+        Commits::begin(at, now(at), super::attempted::EarlierWork::default(), &[])
     }
 
     fn share(commits: &Commits, last: &mut Option<Arc<Baseline>>) -> Share {

@@ -27,10 +27,10 @@ mod report;
 
 pub(crate) use ready::{Preview, Target, admit, preview};
 
-use crate::config::Places;
 use crate::engine::Report;
 use crate::protocol::failure::Failure;
 use crate::protocol::words::PhaseOutcome;
+use crate::workflow::admission::Surroundings;
 use crate::workflow::counted;
 use crate::workflow::plan::PlanPhase;
 use crate::workflow::project::LOCAL;
@@ -41,15 +41,15 @@ use phase_io::PhaseIo;
 use phase_loop::{Loop, LoopEnd, LoopPhase};
 use ready::ReadyPlan;
 
-pub(crate) fn carry(mut outer: WorkflowRun<'_>, target: Target, places: &Places) -> Report {
-    let outcome = begin(&mut outer, target, places);
+pub(crate) fn carry(mut outer: WorkflowRun<'_>, target: Target, around: &Surroundings) -> Report {
+    let outcome = begin(&mut outer, target, around);
     outer.close(outcome)
 }
 
-fn begin(outer: &mut WorkflowRun<'_>, target: Target, places: &Places) -> Result<String, Stop> {
+fn begin(outer: &mut WorkflowRun<'_>, target: Target, around: &Surroundings) -> Result<String, Stop> {
     let settings = outer.settings().clone();
     let _locks = target.lock()?;
-    let reading = ReadyPlan::begin(target, &settings, places);
+    let reading = ReadyPlan::begin(target, &settings, &around.places);
     let read = outer.wait_for_task(None, reading)?.ok_or_else(|| Stop::from(Failure::no_thread()))?;
     let mut ready = read.map_err(|unfit| {
         outer.end.tasks = unfit.tasks;
@@ -59,7 +59,7 @@ fn begin(outer: &mut WorkflowRun<'_>, target: Target, places: &Places) -> Result
     outer.end.tasks = Some(ready.plan.tasks() as u64);
     outer.hide(vec![format!("{}/", ready.path.folder.to_string_lossy()), format!("{LOCAL}/")]);
     let commits = match ready.look() {
-        Some(look) => Some(ready.commits(outer.wait_for_task(None, look)?)?),
+        Some(look) => Some(ready.commits(outer.wait_for_task(None, look)?, &around.own)?),
         None => None,
     };
     let consent = ready.consent();

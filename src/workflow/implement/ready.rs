@@ -14,7 +14,7 @@ use crate::protocol::outbound::WorkflowStarted;
 use crate::protocol::request::Settings;
 use crate::protocol::words::{RefusalReason, Warning, WorkflowKind};
 use crate::protocol::workflow::WorkflowSettings;
-use crate::workflow::admission::{check_command, project_of, started};
+use crate::workflow::admission::{Surroundings, check_command, project_of, started};
 use crate::workflow::check::{self, PlanCheck, spec_has_changed};
 use crate::workflow::consent::Consent;
 use crate::workflow::lock::Lock;
@@ -86,14 +86,13 @@ pub(crate) struct Preview {
 pub(crate) fn preview(
     settings: &mut Settings,
     options: WorkflowSettings,
-    from: Option<&Path>,
-    places: &Places,
+    around: &Surroundings,
 ) -> Result<Preview, Failure> {
-    let (target, _) = admit(settings, options, from)?;
-    let ready = ReadyPlan::read(target, settings, places, &Until::deadline(Instant::now() + READ_LIMIT))
+    let (target, _) = admit(settings, options, around.typed_in.as_deref())?;
+    let ready = ReadyPlan::read(target, settings, &around.places, &Until::deadline(Instant::now() + READ_LIMIT))
         .map_err(|unfit| unfit.failure)?;
     if let Some(look) = ready.look() {
-        ready.commits(commit::wait(look))?;
+        ready.commits(commit::wait(look), &around.own)?;
     }
     let first = |phase: &PlanPhase| ready.prompts.implement(&prompt::phase(phase, phase.was_attempted(), None));
     let prompt = ready.plan.first_open().map(first).unwrap_or_default();
@@ -202,10 +201,10 @@ impl ReadyPlan {
         seen.map(|seen| record.earlier_work(&seen, open, is_done)).unwrap_or_default()
     }
 
-    /// Prepares the commits. `before`: the state of the work tree.
-    pub(super) fn commits(&self, before: Option<BaselineResult>) -> Result<Commits, Failure> {
+    /// Prepares the commits. `before`: the state of the work tree. `own`: files of ours, which no commit takes.
+    pub(super) fn commits(&self, before: Option<BaselineResult>, own: &[PathBuf]) -> Result<Commits, Failure> {
         let earlier = self.earlier(&before);
-        let commits = Commits::begin(self.project.folder(), before, earlier).map_err(|why| {
+        let commits = Commits::begin(self.project.folder(), before, earlier, own).map_err(|why| {
             let message = match why {
                 NoCommits::NoGit => "--commit needs git and a git work tree: run `git init`, or leave --commit out.",
                 NoCommits::Failed => "git cannot list the changes here: see `git status`, or leave --commit out.",

@@ -270,6 +270,8 @@ fn a_slash_chooses_the_model_shows_facts_and_calls_the_agents_commands() {
     person.waits_for("model: opus");
     person.types("/permissions never\r");
     person.waits_for("`permissions` must be");
+    person.types("/permissions read=allow,*=ask\r");
+    person.waits_for("permissions: read=allow,*=ask");
     person.types("/coast\r");
     person.waits_for("turn 1 done");
     person.waits_for("> ");
@@ -287,7 +289,7 @@ fn a_slash_chooses_the_model_shows_facts_and_calls_the_agents_commands() {
     person.types("\r");
     person.waits_for("turn 2 done");
     person.waits_for("> ");
-    person.types(CTRL_D);
+    person.types("/exit\r");
     ends_with(&mut person, 0);
     let log = AgentLog::new(&person.case.path("log"));
     assert!(log.argv().contains(&"--model=opus".to_owned()), "{:?}", log.argv());

@@ -125,6 +125,7 @@ fn few_files_open_a_text_with_its_secrets() {
         "src/cmd/format_check.rs",
         // It redacts the stderr of an agent before it cuts it.
         "src/engine/conductor.rs",
+        "src/engine/overwritten.rs",
         // An answer is compared with the options.
         "src/protocol/question.rs",
         // A result is checked, and its violations go back to the agent.

@@ -100,6 +100,19 @@ fn the_work_of_failed_attempts_is_committed_once_the_phase_passes() {
     commits(&failed(json!({"attempts": 1})), &[], &ALL);
 }
 
+/// The report and the recording lie in the work tree, and neither makes it dirty nor becomes a part of the work.
+#[test]
+fn our_own_files_are_neither_changes_nor_work() {
+    let case = repository("test -e made");
+    let flags = ["--report", "run.html", "--record", "run.jsonl"];
+    let did = case.run(&[&["implement", "--allow-verify", "--commit", "greeting"], &flags[..]].concat());
+    assert_eq!(did.code, Some(0), "{did:?}");
+    let files = git(&case, &["show", "--format=", "--name-only", "HEAD"]);
+    assert!(files.contains("made") && !files.contains("run"), "{files}");
+    assert!(read(&case.work().join("run.html")).contains("greeting"));
+    assert!(!did.err.contains("not committed"), "{did:?}");
+}
+
 #[test]
 fn what_another_hand_changed_since_is_refused_or_named() {
     let first = interrupted(Signal::TERM);
