@@ -4,13 +4,14 @@ mod asking;
 mod commands;
 mod steering;
 
+use super::CHILDREN;
 use super::questions::Question;
 use super::refusal::RequestError;
 use super::runs::{self, PromptResult, RunOutcome, message};
 use super::settings::Chosen;
 use super::shared::{ChildKey, ServerEffect, SharedState};
 use super::store::{StoredSession, title};
-use super::{CHILDREN, updates};
+use super::updates::{self, SessionCost};
 use crate::json::Object;
 use crate::protocol::limits::INBOUND_LINE_BYTES;
 use crate::protocol::messages::KindName;
@@ -22,7 +23,7 @@ use steering::Handed;
 const SPOKEN_BYTES: usize = 64 << 10;
 
 /// The parameters of a session that do not change.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Place {
     pub(super) cwd: String,
     pub(super) add_dirs: Vec<String>,
@@ -41,8 +42,9 @@ pub(super) struct ClientPrompt {
     pub(super) size: usize,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Child {
+    #[default]
     None,
     /// It takes messages. `ready`: it waits for a prompt.
     Live {
@@ -56,15 +58,17 @@ enum Child {
 }
 
 /// The form of the question in front of the client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Shown {
     /// No question, or one that was answered and is not resolved yet.
+    #[default]
     Nothing,
     /// A request with this number.
     Form(u64),
     Text,
 }
 
+#[derive(Default)]
 pub(super) struct ClientSession {
     id: String,
     place: Place,
@@ -75,6 +79,7 @@ pub(super) struct ClientSession {
     child: Child,
     /// The number of children so far, which makes the ids of messages and tools unique.
     runs: u64,
+    cost: SessionCost,
     /// Whether the agent has taken a prompt of this session.
     begun: bool,
     /// Whether the settings have changed since the child started.
@@ -106,30 +111,7 @@ pub(super) struct ClientSession {
 
 impl ClientSession {
     pub(super) fn new(id: String, place: Place) -> ClientSession {
-        ClientSession {
-            id,
-            place,
-            chosen: Chosen::default(),
-            agent_session: None,
-            title: None,
-            child: Child::None,
-            runs: 0,
-            begun: false,
-            changed: false,
-            in_turn: false,
-            cancelled: false,
-            active: None,
-            images: Vec::new(),
-            waiting: VecDeque::new(),
-            steers: false,
-            runs_raw: false,
-            handed: Handed::default(),
-            questions: VecDeque::new(),
-            shown: Shown::Nothing,
-            permissions: BTreeMap::new(),
-            calls: BTreeSet::new(),
-            spoken: String::new(),
-        }
+        ClientSession { id, place, ..ClientSession::default() }
     }
 
     /// A session that was stored. `former`: its last child, if that has not ended.
@@ -237,6 +219,7 @@ impl ClientSession {
             let key = shared.start(&self.id, &self.place.cwd);
             self.child = Child::Live { key, ready: false };
             self.runs += 1;
+            self.cost.begin_run();
             self.changed = false;
         } else {
             self.set_ready(false);
@@ -454,7 +437,9 @@ impl ClientSession {
             KindName::Reasoning => self.piece("agent_thought_chunk", frame, shared),
             KindName::Tool => self.tool(frame, shared),
             KindName::Plan => shared.update(&self.id, &updates::plan(frame)),
-            KindName::Usage => updates::usage(frame).iter().for_each(|update| shared.update(&self.id, update)),
+            KindName::Usage => {
+                updates::usage(frame, &mut self.cost).iter().for_each(|update| shared.update(&self.id, update))
+            }
             KindName::Commands => self.learn_commands(frame, shared),
             KindName::Session => {
                 self.learn_steering(frame);

@@ -187,13 +187,32 @@ pub(super) fn plan(frame: &Object<'_>) -> Value {
     json!({"sessionUpdate": "plan", "entries": frame.objects("entries").map(entry).collect::<Vec<_>>()})
 }
 
-/// The tokens in the model's context, and its size, 0 if unknown. `None`: their number is unknown.
-pub(super) fn usage(frame: &Object<'_>) -> Option<Value> {
+/// The cost of a session, in US dollars, since this process opened it. A run reports its own cost.
+#[derive(Default)]
+pub(super) struct SessionCost {
+    earlier_runs: f64,
+    this_run: f64,
+}
+
+impl SessionCost {
+    pub(super) fn begin_run(&mut self) {
+        self.earlier_runs += std::mem::take(&mut self.this_run);
+    }
+
+    /// Takes the cost of the run so far. Returns that of the session, without the errors of its sums.
+    fn at(&mut self, this_run: f64) -> f64 {
+        self.this_run = this_run;
+        ((self.earlier_runs + this_run) * 1e9).round() / 1e9
+    }
+}
+
+/// The tokens in the model's context, and its size, 0 if unknown, with the session's cost. `None`: their number is unknown.
+pub(super) fn usage(frame: &Object<'_>, cost: &mut SessionCost) -> Option<Value> {
     let usage = frame.object("usage")?;
     let (used, size) = (usage.count("context_tokens")?, usage.count("context_window").unwrap_or_default());
     let mut update = json!({"sessionUpdate": "usage_update", "used": used, "size": size});
     if let Some(amount) = usage.number("cost_usd") {
-        update["cost"] = json!({"amount": amount, "currency": "USD"});
+        update["cost"] = json!({"amount": cost.at(amount), "currency": "USD"});
     }
     Some(update)
 }
@@ -239,7 +258,8 @@ mod tests {
 
     #[test]
     fn usage_is_the_context_in_use() {
-        let usage = |text: &str| super::usage(&Object::parse(text).unwrap());
+        let mut cost = super::SessionCost::default();
+        let mut usage = |text: &str| super::usage(&Object::parse(text).unwrap(), &mut cost);
         let known = r#"{"usage":{"input_tokens":900,"output_tokens":9,"cost_usd":0.5,"context_tokens":120,"context_window":1000}}"#;
         let update = usage(known).unwrap();
         assert_eq!(
@@ -247,5 +267,7 @@ mod tests {
             (&120.into(), &1000.into(), &0.5.into())
         );
         assert!(usage(r#"{"usage":{"input_tokens":900,"output_tokens":9,"context_tokens":null}}"#).is_none());
+        cost.begin_run();
+        assert_eq!([cost.at(0.1), cost.at(0.2)], [0.6, 0.7], "of the session");
     }
 }

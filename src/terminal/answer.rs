@@ -111,7 +111,11 @@ fn one(all: &[Choice], allow_other: bool, text: &str) -> Result<String, String> 
     if let Some(choice) = at.and_then(|at| all.get(at)) {
         return Ok(choice.value.shown().to_owned());
     }
-    if allow_other && !text.is_empty() && !is_slip(all, text) { Ok(text.to_owned()) } else { Err(range) }
+    match allow_other {
+        true if !text.is_empty() && !is_slip(all, text) => Ok(text.to_owned()),
+        true => Err(format!("{range} Your own text must be more than numbers, y or n.")),
+        false => Err(range),
+    }
 }
 
 /// Whether a text that fits no option is a slip and never a free text: numbers alone, numbers of several options with
@@ -239,27 +243,28 @@ mod tests {
 
     #[test]
     fn a_choice_is_a_number_a_name_or_where_allowed_a_text() {
+        const OWN: &str = "! Answer with a number from 1 to 3. Your own text must be more than numbers, y or n.";
         for (line, closed, open) in [
             ("2", "\"green\"", "\"green\""),
             (" GREEN ", "\"green\"", "\"green\""),
-            ("0", "! Answer with a number from 1 to 3.", "! Answer with a number from 1 to 3."),
-            ("4", "! Answer with a number from 1 to 3.", "! Answer with a number from 1 to 3."),
-            ("99999999999999999999999", "! Answer with a number from 1 to 3.", "! Answer with a number from 1 to 3."),
+            ("0", "! Answer with a number from 1 to 3.", OWN),
+            ("4", "! Answer with a number from 1 to 3.", OWN),
+            ("99999999999999999999999", "! Answer with a number from 1 to 3.", OWN),
             ("2.", "\"green\"", "\"green\""),
-            ("1 3", "! Answer with a number from 1 to 3.", "! Answer with a number from 1 to 3."),
-            ("1, 3", "! Answer with a number from 1 to 3.", "! Answer with a number from 1 to 3."),
-            ("4.", "! Answer with a number from 1 to 3.", "! Answer with a number from 1 to 3."),
-            ("y", "! Answer with a number from 1 to 3.", "! Answer with a number from 1 to 3."),
-            ("N", "! Answer with a number from 1 to 3.", "! Answer with a number from 1 to 3."),
+            ("1 3", "! Answer with a number from 1 to 3.", OWN),
+            ("1, 3", "! Answer with a number from 1 to 3.", OWN),
+            ("4.", "! Answer with a number from 1 to 3.", OWN),
+            ("y", "! Answer with a number from 1 to 3.", OWN),
+            ("N", "! Answer with a number from 1 to 3.", OWN),
             ("+1", "! Answer with a number from 1 to 3.", "\"+1\""),
             ("3.11", "! Answer with a number from 1 to 3.", "\"3.11\""),
-            ("1;3", "! Answer with a number from 1 to 3.", "! Answer with a number from 1 to 3."),
-            ("1-3", "! Answer with a number from 1 to 3.", "! Answer with a number from 1 to 3."),
-            ("1 & 3", "! Answer with a number from 1 to 3.", "! Answer with a number from 1 to 3."),
+            ("1;3", "! Answer with a number from 1 to 3.", OWN),
+            ("1-3", "! Answer with a number from 1 to 3.", OWN),
+            ("1 & 3", "! Answer with a number from 1 to 3.", OWN),
             ("24/7", "! Answer with a number from 1 to 3.", "\"24/7\""),
             ("2026-11-25", "! Answer with a number from 1 to 3.", "\"2026-11-25\""),
             ("pink", "! Answer with a number from 1 to 3.", "\"pink\""),
-            ("", "! Answer with a number from 1 to 3.", "! Answer with a number from 1 to 3."),
+            ("", "! Answer with a number from 1 to 3.", OWN),
             ("?", "explain", "explain"),
         ] {
             assert_eq!(meant(&select(false, false), line), closed, "{line}");
@@ -288,8 +293,14 @@ mod tests {
         }
         assert_eq!(meant(&long, "n"), "\"No, wait\"");
         // A key that no single option says is a slip.
-        assert_eq!(meant(&options(&["Node", "Yes, all", "Yes, some"]), "y"), "! Answer with a number from 1 to 3.");
-        assert_eq!(meant(&options(&["Node", "Rust"]), "n"), "! Answer with a number from 1 to 2.");
+        assert_eq!(
+            meant(&options(&["Node", "Yes, all", "Yes, some"]), "y"),
+            "! Answer with a number from 1 to 3. Your own text must be more than numbers, y or n."
+        );
+        assert_eq!(
+            meant(&options(&["Node", "Rust"]), "n"),
+            "! Answer with a number from 1 to 2. Your own text must be more than numbers, y or n."
+        );
         assert_eq!(meant(&options(&["Node", "Rust"]), "no"), "\"no\"");
     }
 
