@@ -258,7 +258,7 @@ fn implement(mut engine: Engine, job: Job, peer: &mut dyn Peer, (flags, around, 
         Ok((mut outer, target)) => {
             outer.again = if around.in_worktree { SHOWN_COMMAND } else { SAME_COMMAND };
             match set_up(&mut outer, fresh) {
-                Ok(()) => implement::carry(outer, target, &around),
+                Ok(()) => implement::carry(outer, target, around),
                 Err(stop) => outer.close(Err(stop)),
             }
         }

@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime};
 #[derive(Debug, PartialEq, Eq)]
 pub enum PresentFile {
     Missing,
-    /// It is outside the run's directories, is not text, or is larger than 1 MiB.
+    /// It is outside the run's directories, is not text, or is too large.
     Hidden,
     Text(String),
 }
@@ -42,7 +42,8 @@ pub trait Host {
     /// The size of a file, in bytes. `None`: it does not exist.
     fn size(&self, path: &Path) -> Option<u64>;
     /// The file at a path that the agent asks to write. The path is relative to the working directory, or absolute.
-    fn present(&self, _path: &Path, _settings: &Settings) -> PresentFile {
+    /// `room`: the maximum size of its text, in bytes.
+    fn present(&self, _path: &Path, _settings: &Settings, _room: u64) -> PresentFile {
         PresentFile::Missing
     }
     /// The cost of a run's session before the run, in US dollars. `None`: unknown.

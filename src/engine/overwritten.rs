@@ -10,9 +10,12 @@ use std::path::Path;
 /// The line for a file whose content is not shown: it lies outside the run's directories, is not text, or is too large.
 const HIDDEN: &str = "The file exists, and loses its content.\n";
 
+/// The maximum size of the files that one permission compares, in bytes.
+const ROOM: u64 = 1 << 20;
+
 /// Shows the changes of each file that exists already. A detail in another form stays as it is. `present`: the file at a
-/// path as the agent names it.
-pub(super) fn show(subject: &mut Subject, present: impl Fn(&Path) -> PresentFile) {
+/// path as the agent names it, if its text has at most so many bytes.
+pub(super) fn show(subject: &mut Subject, present: impl Fn(&Path, u64) -> PresentFile) {
     if !subject.category.changes_files() {
         return;
     }
@@ -20,7 +23,7 @@ pub(super) fn show(subject: &mut Subject, present: impl Fn(&Path) -> PresentFile
     let of_write = subject.title.unredacted().starts_with("Write ");
     let written = |line: &str| line.strip_prefix("add ").or(line.strip_prefix("file ").filter(|_| of_write)).is_some();
     let detail = subject.detail.unredacted();
-    let (mut shown, mut rest) = (String::new(), detail);
+    let (mut shown, mut rest, mut room) = (String::new(), detail, ROOM);
     while let Some((head, behind)) = rest.split_once('\n') {
         shown.extend([head, "\n"]);
         rest = behind;
@@ -30,10 +33,11 @@ pub(super) fn show(subject: &mut Subject, present: impl Fn(&Path) -> PresentFile
             continue;
         }
         let path = head.split_once(' ').map_or("", |(_, path)| path);
-        let changes: Cow<'_, str> = match present(Path::new(path)) {
+        let changes: Cow<'_, str> = match present(Path::new(path), room) {
             PresentFile::Missing => new.into(),
             PresentFile::Hidden => (HIDDEN.to_owned() + new).into(),
             PresentFile::Text(old) => {
+                room = room.saturating_sub(old.len() as u64);
                 let new: String = new.split_inclusive('\n').map(|line| &line[1..]).collect();
                 match signed_diff(&old, &new) {
                     same if same.is_empty() => unseen(&old, &new).unwrap_or_default().into(),
@@ -60,7 +64,7 @@ mod tests {
     fn shown(title: &str, detail: &str) -> String {
         let places = vec![Place { path: "/w/a".into(), line: None }];
         let mut subject = Subject::new(Category::Edit, title, places, detail);
-        show(&mut subject, |path| match path.to_str().unwrap() {
+        show(&mut subject, |path, _| match path.to_str().unwrap() {
             "/w/a" => PresentFile::Text("one\ntwo\nthree\n".into()),
             "/w/large" => PresentFile::Hidden,
             _ => PresentFile::Missing,

@@ -27,6 +27,9 @@ const OWN: [(&str, &str, &str); 9] = [
     ("sessions", "", "list the last sessions in this directory"),
 ];
 
+/// Reads the value of a field as a flag takes it. Error: the range, as a clause about the field.
+type ReadTyped = fn(&str, &str) -> Result<Box<RawValue>, String>;
+
 /// The surroundings of a conversation, for its prompt line.
 #[derive(Debug, Default)]
 pub struct ChatPlace {
@@ -41,8 +44,7 @@ pub struct ChatPlace {
     pub cwd: PathBuf,
     /// The files whose path below a directory begins with a text, those of a folder with a `/` at the end.
     pub files: Option<fn(&Path, &str) -> Vec<String>>,
-    /// The value of a field as a flag takes it. Error: the range, as a clause about the field.
-    pub typed: Option<fn(&str, &str) -> Result<Box<RawValue>, String>>,
+    pub typed: Option<ReadTyped>,
 }
 
 /// A setting of the run that was chosen at the prompt line.

@@ -101,7 +101,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         if let (Body::Question(question), Some(settings)) = (&mut body, self.run.settings())
             && let Some(subject) = &mut question.ask.subject
         {
-            overwritten::show(subject, |path| self.host.present(path, settings));
+            overwritten::show(subject, |path, room| self.host.present(path, settings, room));
         }
         let mut body = Redacted::new(body, self.run.redactor());
         let mut in_advance = None;

@@ -26,7 +26,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-/// The maximum size of a file that `value_from` names, and of one that a permission shows, in bytes.
+/// The maximum size of a file that `value_from` names, in bytes.
 const VALUE_BYTES: u64 = 1 << 20;
 /// The number of random digits in the name of the ask-server. Agents limit the length of such names.
 const NAME_DIGITS: usize = 12;
@@ -74,14 +74,15 @@ impl Host for LocalHost {
         Ok((size, first))
     }
 
-    fn present(&self, path: &Path, settings: &Settings) -> PresentFile {
+    fn present(&self, path: &Path, settings: &Settings, room: u64) -> PresentFile {
         // Its content goes to the orchestrator, so a link must not lead elsewhere.
         let Ok(real) = settings.cwd.join(path).canonicalize() else { return PresentFile::Missing };
         let mut folders = std::iter::once(settings.cwd.as_path()).chain(settings.add_dirs.iter().map(Path::new));
         let is_inside = folders.any(|folder| folder.canonicalize().is_ok_and(|folder| real.starts_with(folder)));
-        match read_regular(&real, VALUE_BYTES) {
-            Ok(text) if is_inside && !text.contains('\0') => PresentFile::Text(text),
-            Ok(_) | Err(_) => PresentFile::Hidden,
+        let fits = is_inside && real.metadata().is_ok_and(|meta| meta.len() <= room);
+        match fits.then(|| read_regular(&real, room)) {
+            Some(Ok(text)) if !text.contains('\0') => PresentFile::Text(text),
+            Some(Ok(_) | Err(_)) | None => PresentFile::Hidden,
         }
     }
 
