@@ -3,6 +3,7 @@
 // the protocol that `spektacular protocol` explains. Nothing here may print to stdout: OpenClaw's own output goes there.
 import { spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import {
@@ -64,7 +65,9 @@ async function* framesOfRun({ command, cwd, env, start, signal, ask, logger }) {
   const exit = new Promise((done) => {
     child.once("error", (error) =>
       done(
-        `${command} cannot be started in ${cwd} (${error.code}). Set plugins.entries.${ID}.config.command to the whole path of spektacular.`,
+        existsSync(cwd)
+          ? `${command} cannot be started in ${cwd} (${error.code}). Set plugins.entries.${ID}.config.command to the full path of spektacular.`
+          : `The workspace ${cwd} does not exist.`,
       ),
     );
     child.once("close", (code, by) =>
@@ -190,10 +193,12 @@ function inTurn(session, signal, work) {
 
 /** Asks in the chat of the tool's session. An id is used once, because OpenClaw repeats the answer to a known one. */
 function askInChat(tc, question, signal) {
-  const timeoutMs = Math.ceil(question.timeout_s * 1000);
+  const until = Date.now() + question.timeout_s * 1000;
   const questionId = `${question.question_id}_${question.attempt}`;
   const text = shown(question, question.question_id);
   return inTurn(tc.sessionKey, signal, async () => {
+    // A question's time runs while it waits for its turn.
+    const timeoutMs = Math.max(Math.ceil(until - Date.now()), 1);
     if (question.kind === "secret") return askSecret(tc, { ...text, questionId, timeoutMs, signal });
     const { status, answers } = await runAgentHarnessGatewayQuestion({
       sessionKey: tc.sessionKey,
@@ -311,17 +316,22 @@ const toolOf = (api) => (tc) => ({
     const { command = ID } = config;
     const { logger } = api;
     let end;
+    const last = { agent, resumes: true };
     for await (const frame of framesOfRun({ command, cwd: workspace, env: process.env, start, signal, ask, logger })) {
-      const { kind, text } = frame.payload;
+      const { kind, text, capabilities } = frame.payload;
       if (kind === "text" || kind === "tool") onUpdate?.({ content: [{ type: "text", text }], details: {} });
+      if (kind === "session") last.resumes = capabilities?.resume !== false;
+      if (frame.type === "run.started") last.agent = frame.payload.agent?.name ?? agent;
       end = frame;
     }
-    return resultOf(end);
+    return resultOf(end, last);
   },
 });
 
-function resultOf({ type, payload }) {
-  const session = payload.session_id && `Session: ${payload.session_id} (pass it as session_id to continue this task)`;
+function resultOf({ type, payload }, { agent, resumes }) {
+  const by = agent ? ` and ${agent} as agent` : "";
+  const session =
+    payload.session_id && resumes && `Session: ${payload.session_id} (pass it as session_id${by} to continue this task)`;
   if (type === "run.cancelled")
     throw new Error(["cancelled: the run was stopped.", session].filter(Boolean).join("\n"));
   if (type === "run.failed")
