@@ -27,9 +27,13 @@ pub(super) fn show(subject: &mut Subject, present: impl Fn(&Path, u64) -> Presen
     while let Some((head, behind)) = rest.split_once('\n') {
         shown.extend([head, "\n"]);
         rest = behind;
+        // Each line is looked at once: the lines of a change are no heads.
+        if !written(head) {
+            continue;
+        }
         let lines: usize = rest.split_inclusive('\n').take_while(|line| line.starts_with('+')).map(str::len).sum();
         let (new, after) = rest.split_at(lines);
-        if lines == 0 || !written(head) || after.starts_with(['-', ' ', '@', '\\']) {
+        if lines == 0 || after.starts_with(['-', ' ', '@', '\\']) {
             continue;
         }
         let path = head.split_once(' ').map_or("", |(_, path)| path);
