@@ -19,24 +19,23 @@ pub(super) fn show(subject: &mut Subject, present: impl Fn(&Path, u64) -> Presen
     if !subject.category.changes_files() {
         return;
     }
-    // The heads of files that are created or replaced, in the words of the agents' drivers.
-    let of_write = subject.title.unredacted().starts_with("Write ");
-    let written = |line: &str| line.strip_prefix("add ").or(line.strip_prefix("file ").filter(|_| of_write)).is_some();
+    // The heads of files that are created or replaced, in the words of the agents' drivers. Another title that begins
+    // with this word may be that of a change to a part of the file.
+    let named = subject.title.unredacted().strip_prefix("Write ").map(Path::new);
+    let replaced = |path: &&str| named.is_some_and(|named| Path::new(path).ends_with(named));
+    let written = |line| str::strip_prefix(line, "add ").or(str::strip_prefix(line, "file ").filter(replaced));
     let detail = subject.detail.unredacted();
     let (mut shown, mut rest, mut room) = (String::new(), detail, ROOM);
     while let Some((head, behind)) = rest.split_once('\n') {
         shown.extend([head, "\n"]);
         rest = behind;
-        // Each line is looked at once: the lines of a change are no heads.
-        if !written(head) {
-            continue;
-        }
+        // Only a head looks ahead, so that each line is read twice at most.
+        let Some(path) = written(head) else { continue };
         let lines: usize = rest.split_inclusive('\n').take_while(|line| line.starts_with('+')).map(str::len).sum();
         let (new, after) = rest.split_at(lines);
         if lines == 0 || after.starts_with(['-', ' ', '@', '\\']) {
             continue;
         }
-        let path = head.split_once(' ').map_or("", |(_, path)| path);
         let changes: Cow<'_, str> = match present(Path::new(path), room) {
             PresentFile::Missing => new.into(),
             PresentFile::Hidden => (HIDDEN.to_owned() + new).into(),
@@ -96,5 +95,6 @@ mod tests {
         assert_eq!(shown("Edit a", "+one\n+2\n"), "file /w/a\n+one\n+2\n");
         assert_eq!(shown("Write a", "+one\n-two\n"), "file /w/a\n+one\n-two\n");
         assert_eq!(shown("Edit files", "update /w/a\n+2\n"), "update /w/a\n+2\n");
+        assert_eq!(shown("Write a test into a", "file /w/a\n+2\n"), "file /w/a\n+2\n");
     }
 }

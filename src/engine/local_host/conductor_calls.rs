@@ -76,7 +76,11 @@ impl Host for LocalHost {
 
     fn present(&self, path: &Path, settings: &Settings, room: u64) -> PresentFile {
         // Its content goes to the orchestrator, so a link must not lead elsewhere.
-        let Ok(real) = settings.cwd.join(path).canonicalize() else { return PresentFile::Missing };
+        let real = match settings.cwd.join(path).canonicalize() {
+            Ok(real) => real,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return PresentFile::Missing,
+            Err(_) => return PresentFile::Hidden,
+        };
         let mut folders = std::iter::once(settings.cwd.as_path()).chain(settings.add_dirs.iter().map(Path::new));
         let is_inside = folders.any(|folder| folder.canonicalize().is_ok_and(|folder| real.starts_with(folder)));
         let fits = is_inside && real.metadata().is_ok_and(|meta| meta.len() <= room);
