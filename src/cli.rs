@@ -24,7 +24,6 @@ use std::ffi::{OsStr, OsString};
 /// A message about an error in a command line. It contains only names that may be shown, and no value.
 pub type Wrong = String;
 
-/// A parsed command line.
 #[derive(Debug)]
 pub enum Request {
     Version,
@@ -34,17 +33,12 @@ pub enum Request {
 
 #[derive(Clone, Copy, Debug)]
 pub enum Help {
-    /// The list of commands.
     Overview,
     /// One line per flag of a command.
     Short(&'static Command),
-    /// The page about a command.
     Long(&'static Command),
-    /// All about each flag of a command.
     Flags(&'static Command),
-    /// All about one flag.
     Flag(&'static Flag),
-    /// The command's page of the reference.
     Page(&'static Command),
 }
 
@@ -54,7 +48,7 @@ const FLAGS: &str = "flags";
 
 type Commands = &'static [Command];
 
-/// Reads a command line, without the program's name.
+/// `args`: without the program's name.
 pub fn parse(commands: Commands, args: impl IntoIterator<Item = OsString>) -> Result<Request, Wrong> {
     let args: Vec<OsString> = args.into_iter().collect();
     let mut parser = lexopt::Parser::from_args(args.iter().cloned());
@@ -84,7 +78,7 @@ fn names(commands: Commands) -> Vec<&'static str> {
     commands.iter().map(|command| command.name).collect()
 }
 
-/// The remaining words. `before`: the flag before them, after which no other flag may follow.
+/// `before`: the flag before them, after which no other flag may follow.
 fn words(mut parser: lexopt::Parser, before: &str) -> Result<Vec<OsString>, Wrong> {
     let mut words = Vec::new();
     while let Some(arg) = parser.next().map_err(|error| unparsed(&error, ""))? {
@@ -94,7 +88,6 @@ fn words(mut parser: lexopt::Parser, before: &str) -> Result<Vec<OsString>, Wron
     Ok(words)
 }
 
-/// The message about a flag before the command.
 fn too_early(commands: Commands, name: &str, dashes: &str) -> Wrong {
     let is_it = |flag: &&Flag| match dashes {
         "--" => flag.is_named(name),
@@ -114,7 +107,7 @@ fn too_early(commands: Commands, name: &str, dashes: &str) -> Wrong {
     }
 }
 
-/// The sentence about a flag of a similar program. `dashes`: `-` for a flag of one letter.
+/// `dashes`: `-` for a flag of one letter.
 fn hint_of(command: &Command, name: &str, dashes: &str) -> Option<&'static str> {
     let is_it = |foreign: &str| foreign == name && (name.len() == 1) == (dashes == "-");
     command.foreign.iter().find(|(foreign, _)| is_it(foreign)).map(|(_, ours)| *ours)
@@ -124,7 +117,7 @@ fn unknown(what: &str, dashes: &str, typed: Typed<'_>, known: &[&str], otherwise
     Unknown { what, dashes, typed, place: "" }.message(known.iter().copied(), otherwise)
 }
 
-/// The message about an error of the parser itself. `command`: the command whose help applies, after a space.
+/// `command`: the command whose help applies, after a space.
 fn unparsed(error: &lexopt::Error, command: &str) -> Wrong {
     if let lexopt::Error::UnexpectedValue { option, .. } = error
         && let Some(flag) = Name::new(option)
@@ -134,7 +127,6 @@ fn unparsed(error: &lexopt::Error, command: &str) -> Wrong {
     format!("Invalid command line. See `spektacular help{command}`.")
 }
 
-/// The command that the first arguments name, if any.
 pub fn named(commands: Commands, args: &[OsString]) -> Option<&'static Command> {
     let first = args.first()?.to_string_lossy();
     let command = commands.iter().find(|command| command.is_named(&first))?;
@@ -156,7 +148,6 @@ fn find(commands: Commands, name: &OsStr) -> Result<&'static Command, Wrong> {
     Err(unknown("command", "", Typed::Value(&name), &names(commands), otherwise))
 }
 
-/// The help that `help` or `--help` shows for these words.
 pub fn explained(commands: Commands, words: &[OsString]) -> Result<Help, Wrong> {
     let too_many = || "Too many words: help explains one command, as in spektacular help adhoc.".to_owned();
     match words {
@@ -180,7 +171,6 @@ pub fn explained(commands: Commands, words: &[OsString]) -> Result<Help, Wrong> 
     }
 }
 
-/// Rejects words after a command that takes none.
 pub fn no_words(command: &str, words: &[OsString]) -> Result<(), Wrong> {
     if words.is_empty() { Ok(()) } else { Err(format!("{command} takes no arguments.")) }
 }
@@ -254,8 +244,7 @@ fn unknown_letter(command: &Command, letter: char, listed: &str) -> Wrong {
     unknown("flag", "-", Typed::Name(&letter), &[], hint_of(command, &letter, "-").unwrap_or(listed))
 }
 
-/// The value of a flag. `typed`: the flag as it was typed. Error: the value is missing, or the next word is a flag: to
-/// other programs, the same flag may be a switch.
+/// Error: the value is missing, or the next word is a flag, because to other programs the same flag may be a switch.
 fn value_of(parser: &mut lexopt::Parser, command: &Command, flag: &Flag, typed: &str) -> Result<OsString, Wrong> {
     if let Some(attached) = parser.optional_value() {
         return Ok(attached);
@@ -290,14 +279,12 @@ pub(crate) fn text(flag: &Flag, value: OsString) -> Result<String, Wrong> {
     value.into_string().map_err(|_| format!("--{} must be UTF-8.", flag.long))
 }
 
-/// Reads a length of time above 0, in seconds.
 pub(crate) fn seconds(flag: &Flag, value: &OsStr) -> Result<Seconds, Wrong> {
     let number =
         value.to_str().and_then(|text| text.parse().ok()).filter(|number: &f64| number.is_finite() && *number > 0.0);
     number.map(Seconds).ok_or_else(|| format!("--{} must be a number of seconds above 0.", flag.long))
 }
 
-/// Splits the value of `--env` into the name and the value of a variable.
 pub(crate) fn variable(flag: &Flag, value: OsString) -> Result<(String, String), Wrong> {
     let pair = text(flag, value)?;
     let pair = pair.split_once('=').filter(|(name, _)| is_environment_name(name));
@@ -310,7 +297,6 @@ pub(crate) fn variable(flag: &Flag, value: OsString) -> Result<(String, String),
     Ok((name.into(), value.into()))
 }
 
-/// The meaning of a word. `flag`: the flag's long name, for the error.
 pub(crate) fn one_of<T: Copy>(flag: &str, value: &OsStr, all: &[(&str, T)]) -> Result<T, Wrong> {
     let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
     let found = all.iter().find(|(name, _)| value == *name).map(|(_, meaning)| *meaning);

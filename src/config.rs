@@ -41,9 +41,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValueOrigin {
     BuiltIn,
-    /// The user's file.
     User(PathBuf),
-    /// The project's file.
     Project(PathBuf),
     Environment(String),
 }
@@ -58,7 +56,6 @@ impl ValueOrigin {
         }
     }
 
-    /// The file or the variable.
     pub fn place(&self) -> Option<String> {
         match self {
             ValueOrigin::BuiltIn => None,
@@ -96,7 +93,7 @@ fn at(file: &str, line: usize) -> String {
 /// The maximum number of warnings about one file.
 const WARNINGS: usize = 20;
 
-/// A layer: values by dotted name. Each value fits its key.
+/// Values by dotted name. Each value fits its key.
 type Layer = BTreeMap<String, Value>;
 
 #[derive(Clone, Debug, Default)]
@@ -105,14 +102,11 @@ pub struct Config {
     project: Layer,
     environment: Layer,
     folder: PathBuf,
-    /// Whether the user trusts the project's file.
     trusts_project: bool,
 }
 
-/// The result of reading a configuration.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// The usable entries.
     pub config: Config,
     /// One warning per ignored entry.
     pub warnings: Vec<(Warning, String)>,
@@ -120,12 +114,10 @@ pub struct Loaded {
     pub failure: Option<Failure>,
 }
 
-/// Reads the configuration of this process.
 pub fn load() -> Loaded {
     load_from(&Places::of_process(), std::env::vars_os())
 }
 
-/// Reads the configuration in these places, with these environment variables.
 pub fn load_from(places: &Places, variables: impl Iterator<Item = (OsString, OsString)>) -> Loaded {
     let mut loaded = Loaded {
         config: Config { folder: places.folder.clone(), ..Config::default() },
@@ -191,13 +183,12 @@ impl Read {
         self.warnings.push((Warning::UnsupportedOption, text));
     }
 
-    /// Records a failure. The first one counts.
+    /// The first failure counts.
     fn fail(&mut self, message: String) {
         self.failure = self.failure.take().or(Some(Failure::new(Code::InvalidConfig, message)));
     }
 }
 
-/// Counts the lines of a text in one pass.
 struct Lines<'a> {
     text: &'a str,
     at: usize,
@@ -213,10 +204,9 @@ impl Lines<'_> {
     }
 }
 
-/// The reason why an error is not only a warning.
 const PROTECTS: &str = "This error is not ignored, because the key protects you.";
 
-/// Reads a file's text, which is one JSON object.
+/// `text`: one JSON object.
 fn read(text: &str, origin: ValueOrigin, trusted: bool) -> Read {
     let mut read = Read::default();
     let mut untrusted: BTreeSet<String> = BTreeSet::new();
@@ -333,7 +323,6 @@ impl Config {
         names.cloned().collect::<BTreeSet<String>>().into_iter()
     }
 
-    /// The output mode of a run.
     pub fn output(&self) -> Output {
         let word = self.find("output").and_then(|value| string(&value.raw));
         word.and_then(|word| Output::from_word(&word)).unwrap_or_default()
@@ -344,13 +333,12 @@ impl Config {
         self.find("alert").is_none_or(|value| value.raw.get() == "true")
     }
 
-    /// The fields of run.start that the environment sets. They override the agent's own settings.
+    /// They override the agent's own settings.
     pub fn above(&self) -> Options {
         options(&self.environment, None)
     }
 
-    /// The fields of run.start that the files set, except `model`, which belongs to one agent. The agent's own settings
-    /// override them.
+    /// Without `model`, which belongs to one agent. The agent's own settings override the others.
     pub fn below(&self) -> Options {
         let files = options(&self.project, Some(&self.folder)).over(options(&self.user, None));
         Options { model: None, ..files }
@@ -368,14 +356,12 @@ impl Config {
         project.into_iter().chain(model(&self.user, &users_agent, true)).collect()
     }
 
-    /// The defaults for a run.start, and one sentence about each unusable agent.
     pub fn layers(&self) -> (Layers, Vec<String>) {
         let (agents, wrong) = self.agents();
         let (above, below) = (self.above(), self.below());
         (Layers { agents, above, below, models: self.models(), origins: self.origins() }, wrong)
     }
 
-    /// The origin of each field of run.start.
     fn origins(&self) -> Origins {
         let mut origins = Origins::default();
         for key in KEYS.iter().filter(|key| key.is_field()) {
@@ -386,7 +372,6 @@ impl Config {
         origins
     }
 
-    /// The project's directory.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -416,7 +401,7 @@ impl Config {
     }
 }
 
-/// The fields of run.start in one layer. `folder`: the start of relative paths. `None`: the process's own directory.
+/// `folder`: the start of relative paths. `None`: the process's own directory.
 fn options(layer: &Layer, folder: Option<&Path>) -> Options {
     let mut options = Options::default();
     for key in KEYS.iter().filter(|key| key.is_field()) {
@@ -433,7 +418,6 @@ fn options(layer: &Layer, folder: Option<&Path>) -> Options {
     options
 }
 
-/// A file that can be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
     User,
@@ -441,7 +425,7 @@ pub enum Which {
 }
 
 impl Places {
-    /// The path of a file. Error: the file has no place.
+    /// Error: the file has no place.
     pub fn file(&self, which: Which) -> Result<&Path, Failure> {
         let (path, why) = match which {
             Which::User => (&self.user, "Cannot locate the user's file. Set HOME or XDG_CONFIG_HOME."),
@@ -465,7 +449,7 @@ impl Places {
         })
     }
 
-    /// Removes a value from a file. Returns whether it was there. Error: the file cannot be read or written.
+    /// Returns whether the value was there. Error: the file cannot be read or written.
     pub fn unset(&self, which: Which, name: &str) -> Result<bool, Failure> {
         let path: Vec<&str> = name.split('.').collect();
         let there =
@@ -494,19 +478,17 @@ impl Places {
         }
     }
 
-    /// Whether the user trusts a file of a project with this text.
     pub fn is_trusted(&self, file: &Path, text: &str) -> bool {
         trust::is_trusted(self.trusted.as_deref(), file, text)
     }
 
-    /// Trusts a file of a project with this text. Error: trust cannot be stored.
+    /// Error: trust cannot be stored.
     pub fn trust_text(&self, file: &Path, text: &str) -> Result<(), Failure> {
         self.file(Which::User)?;
         self.trusted.as_ref().map_or(Ok(()), |store| trust::trust(store, file, text))
     }
 
-    /// Trusts the current text of the project's file. Returns its keys that need trust. `None`: the file does not
-    /// exist. Error: the file cannot be read, or trust cannot be stored.
+    /// Returns the keys that need trust. `None`: no file exists. Error: it cannot be read, or trust cannot be stored.
     pub fn trust(&self) -> Result<Option<Vec<String>>, Failure> {
         self.file(Which::User)?;
         let path = self.file(Which::Project)?;
@@ -517,8 +499,7 @@ impl Places {
     }
 }
 
-/// The keys in the text of a project's file that need trust: `model` for the command line of a `lines` agent, and the
-/// others for every agent.
+/// `model` needs trust for the command line of a `lines` agent, and the other keys for every agent.
 fn needs_trust(text: &str) -> Vec<String> {
     let all = all(text);
     let slots = all.iter().filter_map(|(name, _)| slot(name, "").ok());

@@ -12,9 +12,7 @@ type Files = fn(&Here) -> Vec<(&'static str, String)>;
 
 #[derive(Debug)]
 pub(crate) struct Integration {
-    /// Its name on the command line.
     pub(crate) name: &'static str,
-    /// A description of one line.
     pub(crate) about: &'static str,
     /// The files. `None`: the configuration is all that the other program needs.
     pub(crate) files: Option<Files>,
@@ -22,7 +20,6 @@ pub(crate) struct Integration {
     pub(crate) setup: fn(&Here) -> String,
 }
 
-/// The facts of this machine that files and configurations name.
 #[derive(Debug)]
 pub(crate) struct Here<'a> {
     /// The whole path of this program.
@@ -30,18 +27,16 @@ pub(crate) struct Here<'a> {
     /// The folder of the integration's files, or a placeholder for it.
     pub(crate) folder: &'a str,
     pub(crate) agents: Vec<&'a Agent>,
-    /// The name of the default agent.
     pub(crate) default: &'a str,
 }
 
-/// All integrations, in the order of the list.
 pub(crate) const INTEGRATIONS: &[Integration] = &[OPENCLAW, ZED, ACPX, RAY, KUBERNETES, GITHUB];
 
 pub(crate) const NAMES: &[&str] = &[OPENCLAW.name, ZED.name, ACPX.name, RAY.name, KUBERNETES.name, GITHUB.name];
 
 pub(crate) const WITHOUT_FILES: &[&str] = &[ZED.name, ACPX.name];
 
-/// A plugin with a tool and a backend. `openclaw.md` describes it for users.
+/// `openclaw.md` describes it for users.
 const OPENCLAW: Integration = Integration {
     name: "openclaw",
     about: "a plugin for OpenClaw: a tool, and agents as models",
@@ -72,7 +67,6 @@ fn openclaw_files(here: &Here<'_>) -> Vec<(&'static str, String)> {
 
 const SETUP: &str = include_str!("integrate/openclaw/setup.txt");
 
-/// The text of `setup.txt` with this machine's paths, each as a JSON string.
 fn openclaw(here: &Here<'_>) -> String {
     let quoted = |text: &str| to_line(&json!(text));
     let model = quoted(&format!("spektacular/{}", here.default));

@@ -19,15 +19,12 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The subfolder for data of this machine.
 const LOCAL: &str = "local";
 /// The folder of session files in the local folder, and in the user's state folder.
 const SESSIONS: &str = "sessions";
 /// The maximum number of sessions in a file. Older ones are dropped.
 const KEPT: usize = 20;
-/// The maximum length of a session's first words, in characters.
 const WORDS: usize = 60;
-/// The maximum size of a file, in bytes.
 const FILE_BYTES: u64 = (KEPT * (limits::SESSION_ID_BYTES + 4 * WORDS + 128)) as u64;
 
 /// The maximum wait for other runs that store their sessions: a run that has ended must not stay.
@@ -35,13 +32,11 @@ const LOCK_LIMIT: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Stored {
-    /// The agent's id of the session.
     pub(crate) id: SessionId,
     /// The time when its last run ended, in seconds since 1970. 0: unknown.
     pub(crate) at: u64,
     /// The first words of that run's prompt, redacted. May be empty.
     pub(crate) words: String,
-    /// The name that its user gave it.
     pub(crate) name: Option<SessionName>,
     /// The cost of its stored runs, in US dollars. `None`: that of one of them is unknown.
     pub(crate) cost_usd: Option<f64>,
@@ -81,13 +76,11 @@ impl Stored {
         Stored { name: self.name.clone().or_else(|| earlier.name.clone()), cost_usd, ..self }
     }
 
-    /// Whether this is the session that a person names by its id or its name.
     pub(crate) fn is_named(&self, typed: &str) -> bool {
         &*self.id == typed || self.name.as_deref() == Some(typed)
     }
 }
 
-/// The file with an agent's last sessions in a directory, or for a document.
 pub(crate) struct SessionFile {
     cwd: PathBuf,
     name: String,
@@ -102,7 +95,7 @@ impl SessionFile {
         is_plain(&agent.name).then(|| SessionFile { cwd, name: agent.name.clone() })
     }
 
-    /// The file for a specification or a plan. `None`: the agent's name cannot be part of a file name.
+    /// `None`: the agent's name cannot be part of a file name.
     pub(crate) fn of_document(project: &Path, kind: WorkflowKind, document: &str, agent: &str) -> Option<SessionFile> {
         let name = format!("{}.{document}.{agent}", kind.word());
         is_plain(agent).then(|| SessionFile { cwd: project.to_owned(), name })
@@ -112,7 +105,7 @@ impl SessionFile {
         self.all().into_iter().next().map(|stored| stored.id)
     }
 
-    /// The sessions, newest first.
+    /// Newest first.
     pub(crate) fn all(&self) -> Vec<Stored> {
         self.text().map(|text| text.lines().map_while(Stored::read).take(KEPT).collect()).unwrap_or_default()
     }
@@ -136,7 +129,6 @@ impl SessionFile {
         place(&self.cwd, SESSIONS)
     }
 
-    /// The file for the same agent in another directory.
     pub(crate) fn moved_to(self, cwd: PathBuf) -> SessionFile {
         SessionFile { cwd, ..self }
     }
@@ -147,7 +139,6 @@ impl SessionFile {
         is_plain(name).then(|| SessionFile { name: name.to_owned(), ..self })
     }
 
-    /// Whether the directory contains a file or folder named `.spektacular`.
     pub(crate) fn has_folder(&self) -> bool {
         has_folder(&self.cwd)
     }
@@ -173,7 +164,6 @@ impl SessionFile {
         })
     }
 
-    /// Replaces the sessions by what `changed` makes of them.
     fn change(&self, changed: impl FnOnce(Vec<Stored>) -> Vec<Stored>) -> io::Result<()> {
         let Some((root, parts)) = self.place() else { return Ok(()) };
         let folder = enter(&root, &parts)?;

@@ -14,7 +14,7 @@ pub(super) struct PromptContent {
 }
 
 impl PromptContent {
-    /// Reads the blocks of a prompt. Error: a block that the agent cannot take, so that nothing is lost in silence.
+    /// Error: a block that the agent cannot take, so that nothing is lost in silence.
     pub(super) fn read(
         blocks: Elements<'_>,
         facts: &Facts,

@@ -3,7 +3,6 @@
 use crate::json::to_line;
 use serde_json::{Value, json};
 
-/// The updates that belong to a history.
 const KINDS: [&str; 6] =
     ["user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan"];
 /// The bytes that wait in memory before they are stored within a turn.
@@ -55,7 +54,6 @@ impl UpdateHistory {
         self.lines.len() + self.message.as_ref().map_or(0, |(.., text)| text.len()) > HELD_BYTES
     }
 
-    /// Takes all updates, a line each.
     pub(super) fn take(&mut self) -> String {
         self.end_message();
         std::mem::take(&mut self.lines)

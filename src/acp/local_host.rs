@@ -14,13 +14,10 @@ use time::macros::format_description;
 
 /// The answers that only the command can give.
 pub(crate) struct Lookups {
-    /// The reason why the agent cannot start, if it is known.
     pub(crate) missing: Box<dyn Fn() -> Option<String>>,
-    /// The way to log in, if the agent is known not to be logged in.
     pub(crate) login: Box<dyn Fn() -> Option<String>>,
     /// Removes secrets from a text, also those of these MCP servers, as run.start takes them.
     pub(crate) redact: Box<Redact>,
-    /// The content of the agent's own session with this id. Empty: it cannot be read here.
     pub(crate) own_session: Box<OwnSession>,
 }
 

@@ -11,7 +11,6 @@ use crate::json::{Elements, Object, Raw, to_line};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
-/// The number of sessions in a page of a list.
 const PAGE: usize = 50;
 /// The only way to log in.
 const LOGIN: &str = "agent";
@@ -20,7 +19,6 @@ const NARROW: [&str; 2] = ["acpx", "openclaw"];
 
 type Answer = Result<(), RequestError>;
 
-/// A parameter that must be there.
 fn required<T>(value: Option<T>, field: &str, expected: &str) -> Result<T, RequestError> {
     value.ok_or_else(|| RequestError::parameter(field, expected))
 }
@@ -168,7 +166,6 @@ impl AcpServer {
         Err(RequestError::internal("resource_exhausted", &message))
     }
 
-    /// The modes and options of a session.
     fn described(&self, session: &ClientSession) -> Value {
         let facts = &self.shared.facts;
         json!({"modes": session.chosen.modes(facts), "configOptions": session.chosen.options(facts)})

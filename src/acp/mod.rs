@@ -36,39 +36,28 @@ pub(crate) use server::AcpServer;
 
 use serde_json::Value;
 
-/// The protocol version that this side speaks.
 const PROTOCOL_VERSION: u64 = 1;
-/// The maximum number of open sessions.
 const SESSIONS: usize = 32;
 /// The maximum number of children, including those that are ending.
 const CHILDREN: usize = 2 * SESSIONS;
 /// The maximum number of prompts that wait in a session.
 const PROMPTS_WAITING: usize = 32;
-/// The maximum size of all waiting prompts together, in bytes.
 const WAITING_BYTES: usize = 64 << 20;
-/// The maximum size of the parameters of a session that are kept, in bytes.
 const PARAMETERS_BYTES: usize = 256 << 10;
 
-/// The facts about the agent of this process.
 #[derive(Clone, Debug)]
 pub(crate) struct Facts {
-    /// The agent's name in the configuration.
     pub(crate) agent: String,
-    /// The agent's name for people.
     pub(crate) display_name: String,
-    /// Whether the agent takes images.
     pub(crate) images: bool,
     /// Whether the agent takes MCP servers, or runs without those of the client.
     pub(crate) servers: bool,
-    /// Whether the agent reaches MCP servers over HTTP.
     pub(crate) http: bool,
-    /// Whether the agent reaches MCP servers over SSE.
     pub(crate) sse: bool,
     /// Whether a conversation with the agent is possible. If not, a session has one turn.
     pub(crate) conversation: bool,
-    /// Whether the agent can resume a session. Some agents tell only once they run.
+    /// Some agents tell only once they run.
     pub(crate) resume: bool,
-    /// Whether the agent needs a login of its own.
     pub(crate) login: bool,
     /// Whether the configuration limits the time of a question.
     pub(crate) question_limit: bool,

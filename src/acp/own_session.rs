@@ -5,7 +5,6 @@ use crate::agent::stored::{StoredEdit, StoredPart, StoredTool};
 use crate::json::Object;
 use serde_json::{Value, json};
 
-/// The updates of a stored session, in order.
 pub(super) fn updates(parts: &[StoredPart], cwd: &str) -> Vec<Value> {
     let update = |(number, part): (usize, &StoredPart)| {
         let id = format!("own:{number}");

@@ -19,7 +19,6 @@ const NARROW_TEXT: usize = 400;
 const NARROW_ANSWER: u64 = 4096;
 /// The answer that leaves a question in the text unanswered.
 const SKIP: &str = "/skip";
-/// The properties of a form.
 const ANSWER: &str = "answer";
 const OTHER: &str = "other";
 
@@ -53,7 +52,7 @@ fn shows(text: &str, limit: usize) -> bool {
 }
 
 impl Question {
-    /// Reads the payload of a run.question. `None`: the question is a permission, or not a question.
+    /// `None`: the question is a permission, or not a question.
     pub(super) fn read(payload: &Object<'_>) -> Option<Question> {
         let kind = QuestionKind::from_word(&payload.string("kind")?)?;
         let choice = |option: Object<'_>| {
@@ -108,7 +107,6 @@ impl Question {
         Some(json!({"mode": "form", "sessionId": session, "message": message, "requestedSchema": schema}))
     }
 
-    /// Whether a narrow client can show the question with this message.
     fn fits(&self, message: &str) -> bool {
         let fits = |choice: &Choice| shows(&choice.label, NARROW_LABEL) && shows(&choice.value, NARROW_VALUE);
         let options_fit = NARROW_OPTIONS.contains(&self.options.len()) && self.options.iter().all(fits);
@@ -163,7 +161,7 @@ impl Question {
         property
     }
 
-    /// Whether a form may show this default. A narrow client refuses one that is not an option.
+    /// A narrow client refuses a default that is not an option.
     fn may_show(&self, default: &Value, narrow: bool) -> bool {
         let is_option = |text: &str| self.options.iter().any(|choice| choice.value == text);
         match (self.kind, default) {
@@ -218,7 +216,6 @@ impl Question {
         json!({"question_id": id, "value": text})
     }
 
-    /// The question as text in the turn.
     pub(super) fn as_text(&self) -> String {
         let error = self.error.as_ref().map(|error| format!("{error}\n\n")).unwrap_or_default();
         let header = if self.header.is_empty() { String::new() } else { format!("**{}**: ", self.header) };
@@ -235,7 +232,6 @@ impl Question {
         self.options.iter().enumerate().map(line).collect::<Vec<_>>().join("\n")
     }
 
-    /// The sentence that says how to answer in text.
     fn how(&self) -> &'static str {
         match (self.kind, self.multiple, self.allow_other) {
             (QuestionKind::Confirm, ..) => "Answer yes or no.",
@@ -250,7 +246,6 @@ impl Question {
         }
     }
 
-    /// The text that says why a secret is declined.
     pub(super) fn secret(&self) -> String {
         format!(
             "\n\n{}\n\nThis needs a secret, which no client of this protocol can keep. The question is declined. \

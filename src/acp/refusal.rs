@@ -13,7 +13,6 @@ const REQUEST_CANCELLED: i64 = -32800;
 const AUTH_REQUIRED: i64 = -32000;
 const NOT_FOUND: i64 = -32002;
 
-/// An error response.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RequestError {
     code: i64,
@@ -26,7 +25,6 @@ impl RequestError {
         RequestError { code, message: message.into(), data: Value::Null }
     }
 
-    /// A parameter that is missing or wrong. `field`: its name.
     pub(super) fn parameter(field: &str, expected: &str) -> RequestError {
         RequestError::new(INVALID_PARAMS, format!("`{field}` must be {expected}."))
     }

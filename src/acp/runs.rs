@@ -23,7 +23,7 @@ pub(super) fn prompt_message(kind: &str, payload: &Value) -> Option<String> {
 /// The id of the messages that give the agent a prompt while it works.
 pub(super) const STEER: &str = "steer";
 
-/// A message with an id. `None`: a run takes no message of this length.
+/// `None`: a run takes no message of this length.
 pub(super) fn named_message(id: &str, kind: &str, payload: &Value) -> Option<String> {
     let line = to_line(&json!({"v": "1", "id": id, "type": kind, "payload": payload}));
     (line.len() <= INBOUND_LINE_BYTES).then_some(line)
@@ -48,7 +48,6 @@ pub(super) fn prompt(mut fields: Value, text: &str, images: &[String]) -> Value 
     fields
 }
 
-/// The end of a turn.
 #[derive(Debug)]
 pub(super) enum RunOutcome {
     Stopped(PromptResult),
@@ -75,7 +74,6 @@ impl About {
         self.spektacular.is_empty()
     }
 
-    /// These facts of a frame.
     fn of(frame: &Object<'_>, names: &[&'static str]) -> About {
         let fact = |name: &&'static str| Some((*name, frame.raw(name)?.value().to_owned()));
         About { spektacular: names.iter().filter_map(fact).collect() }
@@ -83,7 +81,6 @@ impl About {
 }
 
 impl PromptResult {
-    /// A result without further facts.
     pub(super) fn of(reason: &'static str) -> PromptResult {
         PromptResult { about: About::default(), reason }
     }
@@ -94,7 +91,6 @@ impl RunOutcome {
         RunOutcome::Stopped(PromptResult::of("cancelled"))
     }
 
-    /// The end of a turn, from the progress message that reports it.
     pub(super) fn of_turn(frame: &Object<'_>) -> RunOutcome {
         match (frame.string("outcome").as_deref(), frame.object("failure")) {
             (Some("cancelled"), _) => RunOutcome::cancelled(),
@@ -103,7 +99,6 @@ impl RunOutcome {
         }
     }
 
-    /// The end of a run, from its terminal frame.
     pub(super) fn of_run(kind: &str, payload: &Object<'_>) -> RunOutcome {
         match kind {
             "run.completed" => RunOutcome::of_end(payload),

@@ -36,16 +36,13 @@ const FLUSH_LIMIT: Duration = Duration::from_secs(1);
 const CHILDREN_WAIT_BYTES: usize = 1 << 20;
 /// The bytes that wait for the client before its own messages wait too.
 const CLIENT_WAITS_BYTES: usize = 16 << 20;
-/// The maximum number of frames that wait to be handled.
 const FRAMES_WAITING: usize = 32;
 
-/// A report of a child's reader.
 enum Heard {
     Line(ChildKey, String),
     Ended(ChildKey),
 }
 
-/// A child that has not ended.
 struct Running {
     /// For its stdin. `None`: it is closed, or closes once everything is written.
     lines: Option<Sender<String>>,
@@ -64,7 +61,6 @@ struct Serve {
     closing: bool,
     /// Whether stdout takes nothing any more.
     lost: bool,
-    /// Whether a thread of this process panicked.
     panicked: bool,
 }
 
@@ -96,7 +92,6 @@ pub(crate) fn serve(server: AcpServer) -> u8 {
     }
 }
 
-/// Passes the client's lines on.
 fn read_client(lines: &Sender<ClientLine>) {
     let mut reader = LineReader::new(io::stdin(), INBOUND_LINE_BYTES);
     while let Some(framed) = reader.next() {
@@ -175,7 +170,6 @@ impl Serve {
         self.carry_out(effects);
     }
 
-    /// Ends all sessions, because the client is gone.
     fn close(&mut self, close_by: &mut Option<Instant>) {
         if !std::mem::replace(&mut self.closing, true) {
             *close_by = Some(Instant::now() + CLOSING_LIMIT);
@@ -221,7 +215,6 @@ impl Serve {
         }
     }
 
-    /// Sets the time at which a child is killed, unless it is ending.
     fn set_due(&mut self, key: ChildKey, due: Option<Instant>) {
         if let Some(child) = self.children.get_mut(&key).filter(|child| child.lines.is_some()) {
             child.due = due;
@@ -241,7 +234,6 @@ impl Serve {
         Ok(Running { lines: Some(lines), killer, due: None })
     }
 
-    /// Gives the client the last lines.
     fn flush(&mut self, out: &mut StdoutWriter) {
         let until = at(Instant::now() + FLUSH_LIMIT);
         let mut asked = false;
@@ -278,7 +270,6 @@ fn write_lines(mut stdin: ChildStdin, lines: &Receiver<String>) {
     }
 }
 
-/// Passes the lines of a child on, and then its end.
 fn read_run(key: ChildKey, stdout: ChildStdout, mut child: Child, tell: &Sender<Heard>) {
     let mut reader = LineReader::new(stdout, INBOUND_LINE_BYTES);
     while let Some(framed) = reader.next() {

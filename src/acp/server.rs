@@ -9,9 +9,7 @@ use crate::json::deeper_than;
 use crate::json::{Object, Raw};
 use std::collections::BTreeMap;
 
-/// The maximum depth of a message.
 const DEPTH: usize = 128;
-/// The maximum length of a request's id, in bytes.
 const ID_BYTES: usize = 1024;
 
 pub(crate) enum ClientLine {
@@ -20,7 +18,6 @@ pub(crate) enum ClientLine {
     TooLong(Vec<u8>),
 }
 
-/// All sessions of one client.
 pub(crate) struct AcpServer {
     pub(super) shared: SharedState,
     pub(super) sessions: BTreeMap<String, ClientSession>,
@@ -100,7 +97,7 @@ impl AcpServer {
         }
     }
 
-    /// Passes the client's answer on. `None`: the client failed to ask.
+    /// `None`: the client failed to ask.
     fn response(&mut self, request: u64, result: Option<&Object<'_>>) {
         let Some((session, question)) = self.shared.asked.remove(&request) else { return };
         if let Some(session) = self.sessions.get_mut(&session) {
@@ -135,7 +132,6 @@ impl AcpServer {
     }
 }
 
-/// Whether an id is a string or a number of reasonable length.
 fn is_plain(id: &str) -> bool {
     id.len() <= ID_BYTES && id.starts_with(|c: char| c == '"' || c == '-' || c.is_ascii_digit())
 }

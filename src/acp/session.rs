@@ -19,7 +19,6 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use steering::Handed;
 
-/// The maximum size of the text by which a final answer is recognized, in bytes.
 const SPOKEN_BYTES: usize = 64 << 10;
 
 /// The parameters of a session that do not change.
@@ -73,7 +72,6 @@ pub(super) struct ClientSession {
     id: String,
     place: Place,
     pub(super) chosen: Chosen,
-    /// The agent's own id of the session, once it is known.
     agent_session: Option<String>,
     title: Option<String>,
     child: Child,
@@ -84,9 +82,7 @@ pub(super) struct ClientSession {
     begun: bool,
     /// Whether the settings have changed since the child started.
     changed: bool,
-    /// Whether the agent works on a turn.
     in_turn: bool,
-    /// Whether the client has cancelled the turn.
     cancelled: bool,
     /// The id of the prompt's request that the turn answers. In a turn without one, a question waits for the next prompt.
     active: Option<String>,
@@ -114,7 +110,7 @@ impl ClientSession {
         ClientSession { id, place, ..ClientSession::default() }
     }
 
-    /// A session that was stored. `former`: its last child, if that has not ended.
+    /// `former`: its last child, if that has not ended.
     pub(super) fn resumed(stored: StoredSession, place: Place, former: Option<ChildKey>) -> ClientSession {
         let StoredSession { id, agent_session, title, runs, chosen, .. } = stored;
         let (agent_session, title) = (Some(agent_session), Some(title).filter(|title| !title.is_empty()));
@@ -122,7 +118,6 @@ impl ClientSession {
         ClientSession { agent_session, title, child, runs, chosen, begun: true, ..ClientSession::new(id, place) }
     }
 
-    /// The session as a client sees it in a list.
     pub(super) fn listed(&self, agent: &str) -> StoredSession {
         StoredSession {
             id: self.id.clone(),
@@ -140,7 +135,6 @@ impl ClientSession {
         self.waiting.len()
     }
 
-    /// Takes a prompt, which is sent once the turn before it is over.
     pub(super) fn prompt(&mut self, prompt: ClientPrompt, shared: &mut SharedState) {
         if self.title.is_none() {
             // Before it is cut: half a secret is not found.
@@ -156,7 +150,6 @@ impl ClientSession {
         }
     }
 
-    /// Sends the next prompt if the agent is ready for it.
     fn advance(&mut self, shared: &mut SharedState) {
         if self.active.is_some() || self.waiting.is_empty() {
             return;
@@ -195,7 +188,6 @@ impl ClientSession {
         Some(prompt)
     }
 
-    /// Sends the next prompt as a turn, to a new child if there is none.
     fn begin_turn(&mut self, starts: bool, shared: &mut SharedState) {
         let Some(ClientPrompt { id, text, images, .. }) = self.take_prompt(shared) else { return };
         let (kind, fields) = if starts { ("run.start", self.start_fields(shared)) } else { ("run.input", json!({})) };
@@ -287,7 +279,6 @@ impl ClientSession {
         }
     }
 
-    /// Notes whether the run waits for a prompt.
     fn set_ready(&mut self, is_ready: bool) {
         if let Child::Live { ready, .. } = &mut self.child {
             *ready = is_ready;
@@ -306,7 +297,6 @@ impl ClientSession {
         self.chosen = chosen;
     }
 
-    /// Cancels the turn and all prompts that wait.
     pub(super) fn cancel(&mut self, shared: &mut SharedState) {
         while let Some(prompt) = self.take_prompt(shared) {
             prompt.images.iter().for_each(|path| shared.host.remove(path));
@@ -329,7 +319,6 @@ impl ClientSession {
         }
     }
 
-    /// Ends the session: cancels what runs, and ends the child.
     pub(super) fn close(&mut self, shared: &mut SharedState) {
         self.cancel(shared);
         self.end_turn(RunOutcome::cancelled(), shared);
@@ -340,7 +329,6 @@ impl ClientSession {
         }
     }
 
-    /// Handles the end of the child's process.
     pub(super) fn child_ended(&mut self, key: ChildKey, shared: &mut SharedState) {
         match self.child {
             Child::Live { key: ours, .. } | Child::Leaving(ours) | Child::Former(ours) if ours == key => {}
@@ -356,7 +344,6 @@ impl ClientSession {
         self.advance(shared);
     }
 
-    /// Ends the turn, if there is one, and answers its prompt.
     fn end_turn(&mut self, outcome: RunOutcome, shared: &mut SharedState) {
         if !std::mem::take(&mut self.in_turn) {
             return;

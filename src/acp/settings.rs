@@ -16,7 +16,6 @@ const CUSTOM: (&str, &str, &str) = ("custom", "Configured", "The policy of the c
 /// The value of an option that is not set.
 const DEFAULT: &str = "default";
 const EFFORTS: [&str; 3] = ["low", "medium", "high"];
-/// The maximum length of a value, in bytes.
 const VALUE_BYTES: usize = 256;
 
 /// The values that the client has set. `None`: as configured.
@@ -29,7 +28,6 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
-    /// The values of a session that was stored.
     pub(super) fn read(stored: &Object<'_>) -> Chosen {
         let value = |name: &str| stored.string(name).filter(|value| value.len() <= VALUE_BYTES);
         Chosen {
@@ -46,7 +44,7 @@ impl Chosen {
         self
     }
 
-    /// Sets the session's mode. Error: the mode is unknown.
+    /// Error: the mode is unknown.
     pub(super) fn set_mode(&mut self, mode: &str, facts: &Facts) -> Result<(), RequestError> {
         self.set("permissions", mode, facts).map_err(|_| {
             let known: Vec<&str> = policies(facts).map(|(id, ..)| id).collect();
@@ -54,7 +52,7 @@ impl Chosen {
         })
     }
 
-    /// Sets an option. Error: the option or its value is unknown.
+    /// Error: the option or its value is unknown.
     pub(super) fn set(&mut self, option: &str, value: &str, facts: &Facts) -> Result<(), RequestError> {
         if value.is_empty() || value.len() > VALUE_BYTES || value.chars().any(char::is_control) {
             return Err(RequestError::parameter("value", "a string of 1 to 256 bytes without control characters"));
@@ -106,7 +104,6 @@ impl Chosen {
         ])
     }
 
-    /// Adds the values to the payload of run.start.
     pub(super) fn put(&self, payload: &mut Value) {
         let fields = [
             ("permissions", &self.permissions),

@@ -15,7 +15,6 @@ use std::collections::BTreeMap;
 /// A child of this process, by number.
 pub(crate) type ChildKey = u64;
 
-/// An order for the edge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ServerEffect {
     /// Write a line to the client.
@@ -27,17 +26,14 @@ pub(crate) enum ServerEffect {
     End(ChildKey),
     /// Kill the child unless its turn ends soon, because it was cancelled: a run that is stopped or hangs ends nothing.
     Limit(ChildKey),
-    /// The turn has ended.
     Unlimit(ChildKey),
     /// Write a line to stderr.
     Diagnose(String),
 }
 
-/// The parts of the machine that the server needs.
 pub(crate) trait ServerHost {
     /// A new random id, of letters and digits.
     fn id(&mut self) -> String;
-    /// Whether an absolute path is an existing directory.
     fn is_folder(&self, path: &str) -> bool;
     /// The reason why the agent cannot start on this machine, if it is known.
     fn missing(&self) -> Option<String>;
@@ -72,12 +68,10 @@ pub(super) struct Client {
     pub(super) narrow: bool,
 }
 
-/// Everything that the sessions share.
 pub(super) struct SharedState {
     pub(super) facts: Facts,
     pub(super) client: Client,
     pub(super) host: Box<dyn ServerHost>,
-    /// The session of each child that has not ended.
     pub(super) children: BTreeMap<ChildKey, String>,
     /// The session and the question of each request that the client has not answered.
     pub(super) asked: BTreeMap<u64, (String, String)>,
@@ -85,7 +79,6 @@ pub(super) struct SharedState {
     pub(super) commands: Option<(String, Vec<Value>)>,
     /// The size of all waiting prompts, in bytes.
     pub(super) waiting: usize,
-    /// The updates of each session that are not stored yet.
     histories: BTreeMap<String, UpdateHistory>,
     requests: u64,
     started: u64,
@@ -109,7 +102,6 @@ impl SharedState {
         }
     }
 
-    /// The orders since the last call.
     pub(super) fn take_effects(&mut self) -> Vec<ServerEffect> {
         std::mem::take(&mut self.out)
     }
@@ -156,7 +148,6 @@ impl SharedState {
         }
     }
 
-    /// Stores the updates of a session that are not stored yet.
     pub(super) fn keep_history(&mut self, session: &str) {
         let updates = self.histories.remove(session).map(|mut history| history.take()).unwrap_or_default();
         if !updates.is_empty() {
@@ -187,7 +178,7 @@ impl SharedState {
         }
     }
 
-    /// Asks the client about a question. Returns the number of the request.
+    /// Returns the number of the request.
     pub(super) fn ask(&mut self, method: &str, params: &Value, session: &str, question: &str) -> u64 {
         self.requests += 1;
         self.asked.insert(self.requests, (session.to_owned(), question.to_owned()));
@@ -195,7 +186,6 @@ impl SharedState {
         self.requests
     }
 
-    /// Takes a request back that the client has not answered.
     pub(super) fn withdraw(&mut self, request: u64) {
         if self.asked.remove(&request).is_some() {
             let params = json!({"requestId": request});
@@ -215,7 +205,6 @@ impl SharedState {
         self.children.iter().find(|(_, of)| *of == session).map(|(key, _)| *key)
     }
 
-    /// Whether a prompt of this size may wait.
     pub(super) fn has_room(&self, bytes: usize) -> bool {
         self.waiting + bytes <= WAITING_BYTES
     }

@@ -14,13 +14,10 @@ use std::path::PathBuf;
 
 /// The maximum number of stored sessions. The oldest are removed.
 const KEPT: usize = 200;
-/// The maximum size of a file, in bytes.
 const FILE_BYTES: u64 = 64 << 10;
-/// The folder of the histories.
 const HISTORY: &str = "history";
 /// The size of a history, in bytes, above which its older half goes.
 const HISTORY_BYTES: u64 = 8 << 20;
-/// The maximum length of a title, in characters.
 const TITLE: usize = 80;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,15 +27,12 @@ pub(crate) struct StoredSession {
     pub(crate) agent: String,
     /// The agent's own id of the session.
     pub(crate) agent_session: String,
-    /// The working directory.
     pub(crate) cwd: String,
     /// The first words of the first prompt, redacted.
     pub(crate) title: String,
     /// The time of the last turn, as in RFC 3339. Empty for a session that is not stored yet.
     pub(crate) updated: String,
-    /// The number of its runs so far.
     pub(crate) runs: u64,
-    /// The settings that the client has chosen.
     pub(crate) chosen: Chosen,
 }
 
@@ -76,12 +70,12 @@ impl StoredSession {
     }
 }
 
-/// The folder of the files. `None`: the environment does not name a home directory.
+/// `None`: the environment does not name a home directory.
 fn folder() -> Option<PathBuf> {
     Some(state_folder()?.join("spektacular/acp"))
 }
 
-/// All stored sessions, the newest first.
+/// Newest first.
 pub(super) fn all() -> Vec<StoredSession> {
     let entries = folder().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
     // Twice the number that is kept: another process may add some before the oldest are removed.
@@ -95,7 +89,6 @@ pub(super) fn all() -> Vec<StoredSession> {
     found
 }
 
-/// Stores a session. Error: the system's.
 pub(super) fn store(session: &StoredSession) -> io::Result<()> {
     let Some(folder) = folder() else { return Ok(()) };
     DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;

@@ -12,7 +12,6 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
-/// A machine without a disk.
 #[derive(Clone, Default)]
 struct FakeHost {
     ids: u64,
@@ -86,7 +85,6 @@ fn facts(conversation: bool) -> Facts {
     }
 }
 
-/// A run, whose frames wait until they are delivered.
 #[derive(Default)]
 struct Run {
     frames: VecDeque<Value>,
@@ -134,7 +132,6 @@ impl Run {
         }
     }
 
-    /// Takes a message, as the protocol of runs says.
     fn take(&mut self, line: &str, conversation: bool) {
         assert!(!self.closed, "a message after the end of stdin is lost: {line}");
         let message: Value = serde_json::from_str(line).unwrap();
@@ -177,7 +174,6 @@ struct Game {
     closed: BTreeSet<String>,
     /// The sessions by the requests that resume them.
     resuming: BTreeMap<u64, String>,
-    /// The requests of the server that are not answered.
     asked: Vec<(u64, String)>,
 }
 
@@ -285,7 +281,6 @@ impl Game {
         }
     }
 
-    /// The client does something.
     fn client_acts(&mut self) {
         if self.sessions.is_empty() || self.pick(30) == 0 {
             self.request("session/new", &json!({"cwd": "/", "mcpServers": []}));
@@ -320,7 +315,6 @@ impl Game {
         }
     }
 
-    /// The client answers a request, or fails at it.
     fn client_answers(&mut self) {
         if self.asked.is_empty() {
             return;
@@ -387,7 +381,6 @@ impl Game {
         }
     }
 
-    /// The requests without an answer.
     fn unanswered(&self) -> Vec<u64> {
         self.answers.iter().filter(|(_, count)| **count == 0).map(|(id, _)| *id).collect()
     }
@@ -457,7 +450,6 @@ fn a_prompt_that_no_run_takes_is_refused() {
     assert_eq!((game.unanswered().len(), game.runs.len()), (1, 1));
 }
 
-/// The effects of a line of which this is the beginning.
 fn too_long(game: &mut Game, head: &str) -> Vec<String> {
     let effects = game.server.client(&ClientLine::TooLong(head.into()));
     effects
@@ -516,7 +508,6 @@ fn a_warning_about_a_prompt_ends_it_and_the_next_one_is_sent() {
     }
 }
 
-/// A warning about something else ends no turn.
 #[test]
 fn a_warning_about_another_message_ends_no_prompt() {
     for (code, reply_to) in [("unknown_question", Value::Null), ("short_secret", json!("prompt"))] {

@@ -18,7 +18,6 @@ pub(super) fn location(place: &Object<'_>, cwd: &str) -> Option<Value> {
     })
 }
 
-/// The protocol's kind for a category of tool.
 pub(super) fn tool_kind(category: &str) -> &'static str {
     match category {
         "read" => "read",
@@ -34,13 +33,13 @@ pub(super) fn tool_kind(category: &str) -> &'static str {
     }
 }
 
-/// A piece of a message. `None`: it has no text.
+/// `None`: the piece has no text.
 pub(super) fn chunk(kind: &str, text: &str, message: &str) -> Option<Value> {
     let content = json!({"type": "text", "text": text});
     (!text.is_empty()).then(|| json!({"sessionUpdate": kind, "content": content, "messageId": message}))
 }
 
-/// A progress frame about a tool. `is_new`: the client does not know the call yet.
+/// `is_new`: the client does not know the call yet.
 pub(super) fn tool(frame: &Object<'_>, call: &str, cwd: &str, is_new: bool) -> Value {
     let field = |name: &str| frame.string(name);
     let state = field("state").unwrap_or_default();
@@ -88,7 +87,6 @@ pub(super) fn tool(frame: &Object<'_>, call: &str, cwd: &str, is_new: bool) -> V
     update
 }
 
-/// The value of a raw JSON text.
 pub(super) fn value(raw: Raw<'_>) -> Value {
     serde_json::from_str(raw.get()).unwrap_or_default()
 }

@@ -13,13 +13,10 @@ use crate::protocol::text::Text;
 use crate::protocol::words::Purpose;
 use serde_json::{Map, Value, json};
 
-/// The tool's name.
 pub(crate) const TOOL: &str = "ask_user";
-/// The prefix of the name of the MCP server that offers the tool.
 const SERVER: &str = "spektacular";
 
-/// The name of the MCP server that offers the tool in one run. The random part keeps other servers from taking the
-/// name, and with it the permission that only our tool has.
+/// The random part keeps other servers from taking the name, and with it the permission that only our tool has.
 pub(crate) fn server_name(settings: &Settings) -> String {
     match settings.nonce.as_str() {
         "" => SERVER.to_owned(),
@@ -43,8 +40,7 @@ pub(crate) fn named_server(text: &str) -> Option<&str> {
     })
 }
 
-/// Replaces the server's recorded name in a line of a recording by the name `now`. Older recordings have a name without
-/// a random part.
+/// `recorded`: the name in the recording. `None`: an older recording, whose name has no random part.
 pub(crate) fn renamed(line: &str, recorded: Option<&str>, now: &str) -> String {
     if let Some(recorded) = recorded {
         return line.replace(recorded, now);
@@ -72,7 +68,6 @@ to continue. Put all your current questions into one call. Offer options if you 
 user can still type a different answer. Wait for the result before you continue or end your turn. The result \
 says for each question whether it was answered. If the user declined a question, continue without an answer.";
 
-/// The JSON Schema of the tool's input.
 pub(crate) fn schema() -> Value {
     let kinds = "confirm: yes or no. select: one of the options. multi-select: one or more of the options. text: \
                  free text. secret: text that is never displayed, for passwords and keys. file_path: a path.";
@@ -109,12 +104,10 @@ pub(crate) fn schema() -> Value {
     json!({"type": "object", "properties": {"questions": questions}, "required": ["questions"]})
 }
 
-/// Whether to offer the tool through our MCP server: a user can answer, and no other server has the name.
 pub(super) fn is_wanted(settings: &Settings) -> bool {
     settings.interactive && !is_taken(&settings.mcp_servers)
 }
 
-/// Warns if another server's name keeps the tool from being offered.
 pub(super) fn warn_if_taken(settings: &Settings, out: &mut DriverOutput) {
     if settings.interactive && is_taken(&settings.mcp_servers) {
         out.warn(sentence!(
@@ -130,7 +123,7 @@ pub(super) fn is_taken(servers: &[McpServer]) -> bool {
     servers.iter().any(|server| plain(&server.name).starts_with(SERVER))
 }
 
-/// Reads the questions in a call. Error: the mistake, explained to the model.
+/// Error: the mistake, explained to the model.
 pub(crate) fn read(arguments: Option<&Object<'_>>) -> Result<Vec<Ask>, String> {
     let arguments = arguments.ok_or("The input must be an object with `questions`.")?;
     let many: Vec<Object<'_>> = arguments.objects("questions").take(QUESTIONS + 1).collect();
@@ -143,7 +136,6 @@ pub(crate) fn read(arguments: Option<&Object<'_>>) -> Result<Vec<Ask>, String> {
     all.into_iter().enumerate().map(numbered).collect()
 }
 
-/// Reads one question. Error: the mistake, explained to the model.
 pub(crate) fn ask(from: &Object<'_>) -> Result<Ask, String> {
     let question = from.string("question").filter(|text| !text.trim().is_empty());
     let question = question.ok_or("`question` must be the text of the question.")?;
@@ -170,7 +162,6 @@ pub(crate) fn ask(from: &Object<'_>) -> Result<Ask, String> {
     rules::with_default(ask, from)
 }
 
-/// The options of a question: objects with a label, or plain labels.
 pub(super) fn choices(question: &Object<'_>) -> Option<Choices> {
     let one = |raw: Raw<'_>| {
         if let Some(label) = raw.string() {
@@ -182,7 +173,7 @@ pub(super) fn choices(question: &Object<'_>) -> Option<Choices> {
     Choices::new(question.array("options").filter_map(one))
 }
 
-/// The result of a call for the model: JSON with one entry per question.
+/// JSON for the model, with one entry per question.
 pub(crate) fn result(asks: &[Ask], replies: &[Reply]) -> String {
     let entry = |(ask, reply): (&Ask, &Reply)| {
         let (status, more) = match reply {

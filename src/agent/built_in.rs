@@ -4,7 +4,6 @@
 use super::dialect::Dialect;
 use super::endpoint::Endpoint;
 
-/// An agent that needs no configuration.
 #[derive(Debug)]
 pub(crate) struct BuiltIn {
     pub(crate) name: &'static str,
@@ -22,14 +21,11 @@ pub(crate) struct BuiltIn {
     pub(crate) package: Option<&'static str>,
     /// `None`: its command comes from documentation, and nobody ran it.
     pub(crate) tested: Option<Tested>,
-    /// `None`: no way to another provider is known.
     pub(crate) endpoint: Option<&'static Endpoint>,
 }
 
-/// The last check of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tested {
-    /// The version of the agent that was checked.
     pub version: &'static str,
     /// The rows of `agents verify` whose promise it did not keep.
     pub fails: &'static [VerifyRowName],
@@ -46,11 +42,8 @@ pub enum VerifyRowName {
     Question,
     Cancel,
     Resume,
-    /// The provider answers with 401.
     NoKey,
-    /// The provider answers with 429.
     Busy,
-    /// The provider answers with 500.
     Broken,
     Mcp,
     Model,
@@ -93,7 +86,7 @@ impl VerifyRowName {
         }
     }
 
-    /// The promise that the row checks. `None`: one that every agent must keep.
+    /// `None`: the row checks a promise that every agent must keep.
     pub fn promise(self) -> Option<Promise> {
         match self {
             VerifyRowName::Hello | VerifyRowName::Cancel | VerifyRowName::Model => None,
@@ -116,11 +109,8 @@ pub enum Promise {
     Permissions,
     /// Under `read-only` it changes nothing.
     ReadOnly,
-    /// Its model can ask the user.
     Questions,
-    /// It starts the MCP servers of the run.
     McpServers,
-    /// A session can be resumed.
     Session,
     /// A failure of its provider ends the run with the code of that failure.
     Failures,
@@ -136,7 +126,6 @@ impl Promise {
         Promise::Failures,
     ];
 
-    /// The word in lists of agents.
     pub fn word(self) -> &'static str {
         match self {
             Promise::Permissions => "permissions",
@@ -150,7 +139,6 @@ impl Promise {
 }
 
 impl Tested {
-    /// The promises that it kept: all of whose rows it kept.
     pub fn keeps(&self) -> impl Iterator<Item = Promise> {
         Promise::ALL.iter().copied().filter(|promise| !self.lacks(*promise))
     }
@@ -159,7 +147,6 @@ impl Tested {
         self.fails.iter().any(|row| row.promise() == Some(promise))
     }
 
-    /// The promises that it did not keep.
     pub fn lacking(&self) -> impl Iterator<Item = Promise> {
         Promise::ALL.iter().copied().filter(|promise| self.lacks(*promise))
     }

@@ -7,7 +7,6 @@ use crate::json::{Object, Raw};
 /// The field with the model's description of a call, which does not change the call.
 const PROSE: &str = "description";
 
-/// The action, and a line for each field of the input that `shown` does not name.
 pub(super) fn with_rest(action: &str, input: &Object<'_>, shown: &[&str]) -> String {
     let is_shown = |name: &str, value: Raw<'_>| (name == PROSE || shown.contains(&name)) && value.is_string();
     join(action, rest(input, is_shown))

@@ -12,10 +12,8 @@ macro_rules! dialects {
         }
 
         impl Dialect {
-            /// Every dialect that an entry of a configuration can name, by its name.
             pub const ALL: &[(&str, Dialect)] = &[$(($name, Dialect::$variant)),*];
 
-            /// The rule for a dialect's name, for error messages.
             pub const EXPECTED: &str = one_of!($($name),*);
 
             /// The dialect's name in configurations and recordings.
@@ -30,14 +28,10 @@ macro_rules! dialects {
 }
 
 dialects! {
-    /// The Agent Client Protocol.
     Acp = "acp",
-    /// Claude Code's stream-json.
     Claude = "claude",
-    /// Codex's app-server.
     Codex = "codex",
     /// No dialect: any command that prints text.
     Lines = "lines",
-    /// pi's RPC mode.
     Pi = "pi",
 }

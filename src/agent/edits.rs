@@ -5,15 +5,13 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::ops::Range;
 
-/// Equal lines around a change.
 const CONTEXT: usize = 3;
 
-/// Every line of a text with a sign before it.
 pub(super) fn signed(sign: char, text: &str) -> String {
     signs(sign, text.split_terminator('\n'))
 }
 
-/// These lines with a sign before each. A carriage return stays: without it, a change of line ends would not show.
+/// A carriage return stays: without it, a change of line ends would not show.
 fn signs<'a>(sign: char, lines: impl Iterator<Item = &'a str>) -> String {
     lines.fold(String::new(), |mut out, line| {
         let _ = writeln!(out, "{sign}{line}");
@@ -81,13 +79,13 @@ pub(super) fn unified(diff: &str) -> String {
     start.map(|at| diff[at..].to_owned()).unwrap_or_default()
 }
 
-/// The header of a hunk. Lines count from 1; an empty range stands after its line.
+/// Lines count from 1; an empty range stands after its line.
 pub(super) fn header(old: (u64, u64), new: (u64, u64)) -> String {
     let range = |(first, count): (u64, u64)| if count == 1 { first.to_string() } else { format!("{first},{count}") };
     format!("@@ -{} +{} @@\n", range(old), range(new))
 }
 
-/// The changes between two texts. Hunks have no line numbers, because the texts may be parts of a file.
+/// Hunks have no line numbers, because the texts may be parts of a file.
 pub(crate) fn between(old: &str, new: &str) -> String {
     match (old.is_empty(), new.is_empty()) {
         (true, _) => return signed('+', new),
@@ -105,13 +103,13 @@ pub(crate) fn between(old: &str, new: &str) -> String {
     out
 }
 
-/// The unified diff between two versions of the file with this name. Empty: their lines are the same.
+/// Empty: their lines are the same.
 pub(crate) fn unified_diff(name: &str, old: &str, new: &str) -> String {
     let hunks = signed_diff(old, new);
     if hunks.is_empty() { hunks } else { format!("--- {name}\n+++ {name}\n{hunks}") }
 }
 
-/// The hunks of the unified diff between two texts. Empty: their lines are the same.
+/// Empty: their lines are the same.
 pub(crate) fn signed_diff(old: &str, new: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let mut out = String::new();
@@ -127,7 +125,7 @@ pub(crate) fn signed_diff(old: &str, new: &str) -> String {
     out
 }
 
-/// The changes between two texts, those with touching context together.
+/// Changes with touching context share a hunk.
 fn hunks(old: &[&str], new: &[&str]) -> Vec<Vec<Change>> {
     let mut hunks: Vec<Vec<Change>> = Vec::new();
     for change in changes(old, new) {
@@ -142,7 +140,6 @@ fn hunks(old: &[&str], new: &[&str]) -> Vec<Vec<Change>> {
     hunks
 }
 
-/// The lines of a hunk with its context, in the old text and in the new one.
 fn with_context(old: &[&str], hunk: &[Change]) -> [Range<usize>; 2] {
     let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else { return [0..0, 0..0] };
     let before = first.old.start.min(CONTEXT);
@@ -150,14 +147,12 @@ fn with_context(old: &[&str], hunk: &[Change]) -> [Range<usize>; 2] {
     [first.old.start - before..last.old.end + after, first.new.start - before..last.new.end + after]
 }
 
-/// Lines of the old text, replaced by lines of the new one.
 #[derive(Debug, PartialEq, Eq)]
 struct Change {
     old: Range<usize>,
     new: Range<usize>,
 }
 
-/// Adds the lines of a hunk.
 fn write_hunk(old: &[&str], new: &[&str], hunk: &[Change], out: &mut String) {
     let [Range { start: mut at, end }, _] = with_context(old, hunk);
     let mut lines = |sign: char, lines: &[&str]| {

@@ -1,6 +1,5 @@
 //! The way of an agent to another provider, for a check without an account, a key or a network.
 
-/// The API of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wire {
     /// Anthropic's Messages.
@@ -31,7 +30,6 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// A text of the settings for a provider at this address.
     pub fn fill(text: &str, url: &str, home: &str) -> String {
         text.replace("{url}", url).replace("{home}", home).replace("{key}", MADE_UP_KEY)
     }

@@ -19,7 +19,7 @@ pub(super) fn error(text: &str) -> Option<String> {
     (!clean.is_empty()).then_some(clean)
 }
 
-/// Joins several messages about one failure. Skips those that an earlier one contains.
+/// Skips messages that an earlier one contains.
 pub(super) fn errors<'a>(texts: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let mut words = String::new();
     for text in texts.into_iter().take(TEXTS) {

@@ -12,20 +12,14 @@ pub const LEAVE: Duration = Duration::from_secs(2);
 /// The features of an agent in a run, as far as its driver knows them now: some agents tell only once they run.
 #[derive(Clone, Debug)]
 pub struct Features {
-    /// The capabilities that frames show.
     pub capabilities: Capabilities,
     pub keepers: Keepers,
-    /// The settings that have an effect on the agent.
     pub preferences: Vec<Preference>,
-    /// The transports over which the agent reaches MCP servers.
     pub transports: &'static [McpTransport],
-    /// Whether the agent takes the images of a prompt.
     pub images: bool,
     /// The agent's name for the tool `ask_user`, if the tool needs a server process: `Settings::ask_server`.
     pub ask_tool: Option<&'static str>,
-    /// The way in which the agent gives a result that fits `Settings::output_schema`.
     pub result_way: ResultWay,
-    /// Whether the agent reports the tools that it calls.
     pub reports_tools: bool,
     pub process_per_turn: bool,
     /// Whether the agent reacts to an interrupt or the end of its stdin. If not, a stop begins with SIGTERM.

@@ -29,7 +29,6 @@ pub(super) fn question(question: &Object<'_>) -> Ask {
     )
 }
 
-/// A form that waits for its answers.
 #[derive(Debug)]
 pub(super) struct ElicitationForm(Vec<Field>);
 
@@ -41,12 +40,11 @@ struct Field {
     required: bool,
 }
 
-/// A pattern that matches a decimal number.
 const NUMBER: &str = r"^\s*-?[0-9]+(\.[0-9]+)?\s*$";
 
 impl ElicitationForm {
-    /// Reads a form. `None`: the form has no properties, has one that no question can ask for, or requires more
-    /// questions than the limit.
+    /// `None`: the form has no properties, has one that no question can ask for, or requires more questions than the
+    /// limit.
     pub(super) fn read(schema: &Object<'_>, message: &str) -> Option<(ElicitationForm, Asks)> {
         let properties = schema.object("properties")?;
         let required: HashSet<String> = schema.array("required").filter_map(Raw::string).collect();
@@ -65,7 +63,7 @@ impl ElicitationForm {
         (!asks.is_empty()).then_some((ElicitationForm(fields), asks))
     }
 
-    /// The form's content. `None`: the form is declined, because a required field has no answer, or no field has one.
+    /// `None`: the form is declined, because a required field has no answer, or no field has one.
     pub(super) fn content(&self, replies: &[Reply]) -> Option<Map<String, Value>> {
         let mut content = Map::new();
         let mut answered = false;
@@ -107,7 +105,7 @@ impl Field {
         Some((Field { is_number, ..self }, Ask { default, ..ask }))
     }
 
-    /// Converts an answer to the form's JSON value. `None`: the form expects a number, and the answer is not one.
+    /// `None`: the form expects a number, and the answer is not one.
     fn value(&self, answer: &Answer) -> Option<Value> {
         match answer {
             Answer::Text(text) if self.is_number => number(text.unredacted()).map(Value::Number),
@@ -125,7 +123,7 @@ fn is_number(property: &Object<'_>) -> bool {
     property.is("type", "number") || property.is("type", "integer")
 }
 
-/// The kind of answer that a property takes, and the rules for it. `None`: no question can ask for it.
+/// `None`: no question can ask for the property.
 fn answers(property: &Object<'_>) -> Option<(Kind, Validation)> {
     let none = Validation::default();
     match property.str("type").as_deref() {
@@ -155,7 +153,6 @@ fn answers(property: &Object<'_>) -> Option<(Kind, Validation)> {
     }
 }
 
-/// The values of an enumeration, with their titles.
 fn choices(schema: &Object<'_>) -> Option<Choices> {
     let titled = |option: Object<'_>| {
         let value = option.string("const")?;

@@ -15,7 +15,6 @@ impl TextHash {
         self.bytes += piece.len();
     }
 
-    /// The number of bytes so far.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }

@@ -5,20 +5,17 @@ use crate::protocol::request::{McpAccess, McpServer};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// The variable for a header, by the positions of the server and of the header. Codex hides variables with `TOKEN` in
-/// their names from the commands that the model runs.
+/// Codex hides variables with `TOKEN` in their names from the commands that the model runs.
 fn variable(server: usize, header: usize) -> String {
     format!("SPEKTACULAR_MCP_TOKEN_{server}_{header}")
 }
 
-/// The names of the headers of the server at this position, each with its variable.
 pub(super) fn variables_of(position: usize, server: &McpServer) -> impl Iterator<Item = (&str, String)> {
     let names = server.headers().into_iter().flat_map(|headers| headers.keys());
     names.enumerate().map(move |(header, name)| (name.as_str(), variable(position, header)))
 }
 
-/// The name of each server, and its place in the configuration of an agent that replaces `${NAME}` in a header by the
-/// variable's value.
+/// Serves an agent that replaces `${NAME}` in a header by the variable's value.
 pub(super) fn configuration(servers: &[McpServer]) -> impl Iterator<Item = (String, Value)> {
     let one = |(position, server): (usize, &McpServer)| {
         let value = match &server.access {
@@ -38,7 +35,6 @@ pub(super) fn configuration(servers: &[McpServer]) -> impl Iterator<Item = (Stri
     servers.iter().enumerate().map(one)
 }
 
-/// The variables of all servers, with the values of the headers.
 pub(super) fn environment(servers: &[McpServer]) -> Vec<(String, String)> {
     let of_one = |(position, server): (usize, &McpServer)| {
         let values = server.headers().into_iter().flat_map(|headers| headers.values().cloned());

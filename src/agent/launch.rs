@@ -8,15 +8,12 @@ use crate::protocol::request::{DEFAULT_START_TIMEOUT, McpServer, Seconds, Settin
 use crate::protocol::terms::sentence;
 use std::time::Duration;
 
-/// The process of an agent, and the lines to write to it first.
 #[derive(Clone, Debug, Default)]
 pub struct Launch {
     pub program: Program,
-    /// The program's arguments.
     pub args: Vec<String>,
-    /// Variables to add to its environment. Those in run.start override these.
+    /// Those in run.start override these.
     pub env: Vec<(String, String)>,
-    /// Variables to remove from its environment.
     pub env_remove: Vec<String>,
     /// Lines to write to its stdin once it runs, each without its LF.
     pub send: Vec<String>,
@@ -27,7 +24,6 @@ pub struct Launch {
     pub session_files: Option<&'static SessionFiles>,
     /// Whether to close its stdin after these lines.
     pub close_input: bool,
-    /// Whether the driver reads its stderr.
     pub reads_stderr: bool,
     /// The time limit for its first line if run.start sets none. `None`: no limit.
     pub start_timeout: Option<Seconds>,
@@ -40,12 +36,10 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// A program without arguments.
     pub fn new(program: Program, driver: &'static str) -> Launch {
         Launch { program, driver, ..Launch::default() }
     }
 
-    /// The program's name and its arguments.
     pub fn words(&self) -> impl Iterator<Item = &str> {
         let program = match &self.program {
             Program::Command(name) => name,
@@ -60,7 +54,7 @@ pub(super) fn server_limit(settings: &Settings) -> Duration {
     settings.start_timeout_s.unwrap_or(DEFAULT_START_TIMEOUT).duration().mul_f64(0.9)
 }
 
-/// The server's name, for agents that make names of tools or keys of it. Error: it has a character that they do not accept.
+/// Some agents make tools' names or keys of a server's name. Error: it has a character that they do not accept.
 pub(super) fn plain_name(server: &McpServer) -> Result<&str, Failure> {
     let fits = server.name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
     fits.then_some(server.name.as_str()).ok_or_else(|| {
@@ -74,14 +68,12 @@ pub(super) fn plain_name(server: &McpServer) -> Result<&str, Failure> {
 /// A file that only this run's agent reads, and that goes when the agent is gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaunchFile {
-    /// The way in which the agent finds it.
     pub found: FoundBy,
     /// The file's path below the folder of these files.
     pub name: &'static str,
     pub text: String,
 }
 
-/// The way in which an agent finds a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FoundBy {
     /// By one of its last arguments: this beginning, such as `--flag=`, and the file's path.

@@ -12,7 +12,6 @@ pub use crate::protocol::words::Limit;
 use crate::protocol::words::{LimitField, McpTransport, OnUnsupported};
 
 impl Limit {
-    /// Whether these settings have the limit.
     pub fn is_set(self, settings: &Settings) -> bool {
         match self {
             Limit::MaxTurns => settings.max_turns.is_some(),
@@ -26,7 +25,6 @@ impl Limit {
         }
     }
 
-    /// Its name in a failure.
     fn name(self) -> LimitField {
         match self {
             Limit::MaxTurns => LimitField::MaxTurns,
@@ -40,7 +38,7 @@ impl Limit {
         }
     }
 
-    /// The limits that serve a similar purpose, the nearest first.
+    /// The nearest is first.
     fn similar(self) -> &'static [Limit] {
         match self {
             Limit::MaxTurns => &[Limit::MaxToolCalls, Limit::MaxTokens, Limit::MaxCostUsd],
@@ -53,7 +51,6 @@ impl Limit {
         }
     }
 
-    /// Its field in run.start.
     pub(super) fn field(self) -> &'static Field {
         match self {
             Limit::MaxTurns => field!(max_turns),
@@ -101,7 +98,6 @@ impl Limit {
         }
     }
 
-    /// The failure of a run that reached this limit.
     pub(crate) fn reached(self) -> Failure {
         let message = match self {
             Limit::MaxTurns | Limit::MaxToolCalls | Limit::MaxTokens | Limit::MaxCostUsd => {
@@ -122,7 +118,6 @@ impl Limit {
     }
 }
 
-/// The side that enforces a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keeper {
     /// The agent, by means of its own.
@@ -132,12 +127,10 @@ pub enum Keeper {
     Nobody,
 }
 
-/// The keeper of each limit of run.start with one agent.
 #[derive(Clone, Debug)]
 pub struct Keepers(Vec<(Limit, Keeper)>);
 
 impl Keepers {
-    /// Asks `keeper` for each limit.
     pub fn by(keeper: impl Fn(Limit) -> Keeper) -> Keepers {
         Keepers(Limit::ALL.iter().map(|limit| (*limit, keeper(*limit))).collect())
     }
@@ -169,8 +162,7 @@ pub(crate) fn launch(settings: &Settings, driver: &mut dyn Driver, out: &mut Dri
     driver.launch(&settings, out)
 }
 
-/// The MCP servers that the agent can reach. Error: it cannot reach one. `drops`: leaves that server out instead, and adds
-/// a warning to `out`.
+/// Error: the agent cannot reach a server. `drops`: leaves that server out instead, and adds a warning to `out`.
 pub(crate) fn reachable(
     servers: Vec<McpServer>,
     agent: &str,
@@ -204,8 +196,7 @@ pub(crate) fn reachable(
     Ok(reached)
 }
 
-/// Checks that each limit of these settings is kept. Error: the first one that is not. With `on_unsupported` `"warn"`,
-/// adds a warning to `out` instead.
+/// Error: the first limit that is not kept. With `on_unsupported` `"warn"`, adds a warning to `out` instead.
 fn check(settings: &Settings, keepers: &Keepers, out: &mut DriverOutput) -> Result<(), Failure> {
     let by_sandbox = |limit| limit == Limit::Permissions && settings.sandbox.keeps(&settings.permissions);
     let is_kept = |limit: Limit| keepers.of(limit) != Keeper::Nobody || by_sandbox(limit);

@@ -23,34 +23,28 @@ const PARSE_ERROR: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;
 const INVALID_PARAMS: i64 = -32602;
 
-/// The result of a call beyond the limits.
 const TOO_MANY: &str = "Too many questions are open: wait for their answers first.";
 
 pub(crate) type RequestId = String;
 
-/// The tools that a server offers.
 #[derive(Clone, Debug, Default)]
 pub struct Offered {
-    /// The name of the tool to ask the user.
     pub ask: Option<&'static str>,
-    /// The schema of the result that the model submits.
     pub result: Option<OutputSchema>,
 }
 
 impl From<&'static str> for Offered {
-    /// Only the tool to ask the user, under this name.
     fn from(ask: &'static str) -> Offered {
         Offered { ask: Some(ask), result: None }
     }
 }
 
-/// The result of `tools/list`.
 #[derive(Serialize)]
 struct Tools {
     tools: Vec<Tool>,
 }
 
-/// A tool. Its schema keeps the order of the properties, in which the model writes them.
+/// Its schema keeps the order of the properties, in which the model writes them.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Tool {
@@ -61,11 +55,9 @@ struct Tool {
     title: &'static str,
 }
 
-/// The server side of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Server {
     offered: Offered,
-    /// The calls that wait for the user.
     calls: BTreeMap<RequestId, Call>,
 }
 
@@ -74,15 +66,12 @@ struct Call {
     asks: Vec<Ask>,
     /// The progress token, verbatim, if the caller wants progress notifications.
     token: Option<String>,
-    /// Progress notifications sent so far.
     told: u64,
 }
 
-/// The outcome of one message.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Out {
     Nothing,
-    /// A message to send back.
     Send(String),
     /// Questions for the user. [`Server::answer`] or [`Server::withdraw`] ends the call.
     Ask(RequestId, Vec<Ask>),
@@ -117,7 +106,6 @@ impl Server {
         }
     }
 
-    /// The reply to a message that was too long to read.
     pub(crate) fn too_long(&self) -> String {
         rpc::error("null", INVALID_REQUEST, "A message must not be longer than 1 MiB.")
     }
@@ -161,7 +149,6 @@ impl Server {
         ask.into_iter().chain(self.offered.result.as_ref().map(submit)).collect()
     }
 
-    /// Checks a submitted result.
     fn submitted(&self, id: &str, schema: &OutputSchema, params: &Object<'_>) -> Out {
         let given = params.raw("arguments").map(|raw| Json::from(raw.value().to_owned()));
         let violations = match &given {
@@ -200,13 +187,12 @@ impl Server {
         }
     }
 
-    /// The response to a call whose questions are all resolved, or `None` if the call was withdrawn.
+    /// `None`: the call was withdrawn.
     pub(crate) fn answer(&mut self, id: &str, replies: &[Reply]) -> Option<String> {
         let call = self.calls.remove(id)?;
         Some(rpc::result(id, &said(&ask_user::result(&call.asks, replies), false)))
     }
 
-    /// The response to a call whose questions were withdrawn.
     pub(crate) fn withdraw(&mut self, id: &str) -> Option<String> {
         self.calls.remove(id)?;
         Some(rpc::result(id, &failed(WITHDRAWN)))
@@ -218,7 +204,7 @@ impl Server {
         rpc::result(id, &failed(TOO_MANY))
     }
 
-    /// Forgets a call whose caller is gone. Returns whether the call was open.
+    /// Returns whether the call was open.
     pub(crate) fn forget(&mut self, id: &str) -> bool {
         self.calls.remove(id).is_some()
     }

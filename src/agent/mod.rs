@@ -105,21 +105,17 @@ pub struct Base {
     pub program: Program,
     /// The arguments before the driver's own.
     pub args: Vec<String>,
-    /// Variables to add to its environment. They override the driver's own.
+    /// These override the driver's own.
     pub env: BTreeMap<String, String>,
-    /// The install command, for the error message if the program is missing.
     pub install: Option<String>,
-    /// The npm package, with its version, that npx runs if the program is missing.
     pub package: Option<&'static str>,
 }
 
 impl Base {
-    /// Starts the program `name` without arguments.
     pub fn command(name: &str) -> Base {
         Base { program: Program::Command(name.into()), ..Base::default() }
     }
 
-    /// A launch with the driver's own arguments and environment. `driver`: the dialect.
     fn launch(&self, driver: &'static str, args: Vec<String>, env: Vec<(String, String)>) -> Launch {
         let own = self.env.iter().map(|(name, value)| (name.clone(), value.clone()));
         Launch {
@@ -136,9 +132,8 @@ impl Base {
 /// A line of the agent's stdout, without its LF.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line<'a> {
-    /// The text. Invalid UTF-8 is replaced with U+FFFD. An owned text can be kept without a copy.
+    /// Invalid UTF-8 is replaced with U+FFFD. An owned text can be kept without a copy.
     Text(Cow<'a, str>),
-    /// A line that was skipped because it is too long.
     TooLong,
 }
 
@@ -147,7 +142,7 @@ pub enum Line<'a> {
 pub struct MessageKey(pub u64);
 
 impl MessageKey {
-    /// The key of a further message. `count`: the number of messages so far.
+    /// `count`: the number of messages so far.
     fn next(count: &mut u64) -> MessageKey {
         *count += 1;
         MessageKey(*count)
@@ -159,7 +154,6 @@ impl MessageKey {
 pub struct CallKey(u64);
 
 impl CallKey {
-    /// The key of the call that the agent names like this.
     pub fn of(name: &str) -> CallKey {
         CallKey(hash::hash(name))
     }
@@ -173,21 +167,16 @@ pub struct AskKey(pub String);
 /// driver's own names, unique in a run; frames never show them.
 #[derive(Clone, Debug)]
 pub enum AgentEvent {
-    /// The agent reported its session.
     Session {
-        /// The session's id, for a later resume.
         id: Option<SessionId>,
         version: Option<Text>,
         model: Option<Text>,
     },
-    /// A piece of the agent's text or thoughts.
     Text {
-        /// The message that the piece belongs to.
         message: MessageKey,
         piece: Text,
-        /// Whether the message is complete now.
         done: bool,
-        /// Whether it is a thought. All pieces of a message have the same value.
+        /// All pieces of a message have the same value.
         reasoning: bool,
         /// The tool call whose sub-agent speaks.
         parent: Option<CallKey>,
@@ -195,10 +184,9 @@ pub enum AgentEvent {
     /// A piece of an item that is shown only when it is complete. Recordings need the pieces to find a secret that is
     /// split between them.
     Partial {
-        /// The item that the piece belongs to. No message has the same key.
+        /// No message has the same key.
         whole: MessageKey,
         piece: Text,
-        /// Whether this is the last piece.
         done: bool,
     },
     /// The agent takes back a message after some of its pieces were sent.
@@ -213,14 +201,11 @@ pub enum AgentEvent {
         name: String,
         /// The whole title, of which only the first line is shown. `None`: unchanged.
         title: Option<Text>,
-        /// The files that the call works on.
         locations: Vec<Place>,
         /// The input of the call, an object. `None`: not wanted, not known, or unchanged.
         input: Option<Json>,
-        /// The tool call whose sub-agent made this call.
         parent: Option<CallKey>,
     },
-    /// A tool call ended.
     ToolOver {
         call: CallKey,
         state: ToolState,
@@ -236,7 +221,6 @@ pub enum AgentEvent {
     ModelCalled,
     /// The usage of the whole run so far.
     Usage(Usage),
-    /// The agent reports that it changed a file.
     Changed {
         /// The file, as the agent names it.
         path: Text,
@@ -245,12 +229,10 @@ pub enum AgentEvent {
     /// The agent asks questions, as one group, and waits.
     Ask {
         key: AskKey,
-        /// The questions; at least one.
+        /// At least one.
         asks: Asks,
-        /// The call that needs the answer, if there is one.
         call: Option<CallKey>,
     },
-    /// The agent no longer waits for the answers to a request.
     AskWithdrawn {
         key: AskKey,
     },
@@ -270,7 +252,6 @@ pub enum AgentEvent {
     Retrying {
         /// A line for people, in our own words.
         text: Text,
-        /// The time of the next attempt.
         retry_at: Option<UtcTime>,
     },
     Warning(Warning, Sentence),
@@ -282,20 +263,16 @@ pub enum AgentEvent {
     Background(Vec<Text>),
     /// A turn began that the agent begins by itself, or the next prompt's turn, if another one preceded it.
     TurnBegan(TurnOrigin),
-    /// The agent's turn ended.
     TurnOver(TurnOver),
 }
 
 #[derive(Clone, Debug)]
 pub enum TurnOver {
-    /// The turn ended with a result.
     Completed {
         answer: text::FinalAnswer,
         structured: Option<Json>,
-        /// The reason why the model stopped.
         stop: StopReason,
     },
-    /// The turn ended with an error that the agent reported.
     Failed(Failure),
     /// An interrupt ended the turn. If the interrupt was not ours, the run fails.
     Interrupted,
@@ -307,13 +284,11 @@ impl TurnOver {
     }
 }
 
-/// The outcome of one call of a driver.
 #[derive(Debug, Default)]
 pub struct DriverOutput {
     pub events: Vec<AgentEvent>,
     /// Lines for the agent, each without its LF.
     pub send: Vec<String>,
-    /// Whether to close its stdin after these lines.
     pub close_input: bool,
     /// The process for the further turn, if the agent has one process per turn. See [`Driver::follow_up`].
     pub relaunch: Option<Box<Launch>>,
@@ -334,14 +309,12 @@ impl DriverOutput {
     }
 }
 
-/// The settings that decide what a driver passes on.
 #[derive(Clone, Copy, Debug)]
 struct Wants {
     /// Whether the run shows pieces of texts, and the outputs of tools.
     full: bool,
     /// Whether the run reports the agent's commands, which somebody may type.
     commands: bool,
-    /// Whether the facts of a tool call are shown.
     facts: bool,
     /// The maximum size of a final answer in a frame, in bytes.
     answer_bytes: usize,
@@ -381,7 +354,6 @@ impl Default for Wants {
     }
 }
 
-/// Reads an entry of a plan. `text`: the field with its text.
 fn plan_entry(entry: &Object<'_>, text: &str) -> PlanEntry {
     let status = match entry.str("status").as_deref() {
         Some("in_progress" | "inProgress") => PlanStatus::InProgress,
@@ -407,7 +379,6 @@ fn fitting(field: &'static Field, argument: String) -> Result<String, Failure> {
     Ok(argument)
 }
 
-/// The failure for an unknown mode. `names`: the modes that the agent reports.
 fn no_such_mode(names: impl IntoIterator<Item = String>) -> Failure {
     const SHOWN: usize = 20;
     let names: Vec<String> = names.into_iter().filter(|name| Name::new(name).is_some()).take(SHOWN).collect();
@@ -420,16 +391,13 @@ pub(crate) fn takes_no_images(agent: &str) -> Failure {
     Failure::invalid_start(sentence!("{images} cannot be used: the agent {agent} does not accept images.", images))
 }
 
-/// Translates between one agent's dialect and the neutral events.
 pub trait Driver: Send {
-    /// The agent's features in a run with these settings.
     fn features(&self, settings: &Settings) -> Features;
 
-    /// Prepares the agent's start with these settings. Adds a warning to `out` for each option that has no effect.
-    /// Error: a setting that cannot work, such as a value too long for a command line.
+    /// Adds a warning to `out` for each option that has no effect. Error: a setting that cannot work, such as a value
+    /// too long for a command line.
     fn launch(&mut self, settings: &Settings, out: &mut DriverOutput) -> Result<Launch, Failure>;
 
-    /// Handles one line of the agent's stdout.
     fn line(&mut self, line: Line<'_>, out: &mut DriverOutput);
 
     /// Handles a line of the agent's stderr, or a part of a long one, if its [`Launch::reads_stderr`].
@@ -441,7 +409,7 @@ pub trait Driver: Send {
         false
     }
 
-    /// Answers the request `key`: one reply per question, in their order.
+    /// `replies`: one per question, in their order.
     fn answer(&mut self, key: &AskKey, replies: &[Reply], out: &mut DriverOutput);
 
     /// Whether the agent takes further turns. Does not change during a turn.
@@ -474,7 +442,6 @@ pub trait Driver: Send {
         false
     }
 
-    /// Asks the agent to stop its turn.
     fn interrupt(&mut self, out: &mut DriverOutput);
 
     /// Tells the agent to exit, after the final result.
@@ -483,8 +450,7 @@ pub trait Driver: Send {
     /// Handles the end of the agent's process tree, after its last line.
     fn tree_gone(&mut self, _exit: AgentExit, _out: &mut DriverOutput) {}
 
-    /// The outcome of a process that ended without a result. `alive`: whether it wrote anything. `stderr`: the end of
-    /// its stderr.
+    /// The process ended without a result. `alive`: whether it wrote anything. `stderr`: the end of its stderr.
     fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &Text) -> TurnOver;
 
     /// The approximate size of what the driver keeps of messages and tools that the agent has not ended, in bytes.

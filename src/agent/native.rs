@@ -11,26 +11,24 @@ use crate::protocol::words::word_enums;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The environment of an agent: returns the value of a variable by its name.
+/// Returns the value of a variable by its name.
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
-/// The facts about one agent.
 #[derive(Debug)]
 pub struct Native {
-    /// The query of its version. `None`: its version cannot be queried.
+    /// `None`: its version cannot be queried.
     pub version: Option<Version>,
-    /// The vendor of its models. `None`: it runs models of several.
+    /// `None`: it runs models of several vendors.
     pub vendor: Option<Vendor>,
     pub login: Login,
-    /// The source of its stored sessions. `None`: `export` cannot read them.
+    /// `None`: `export` cannot read its sessions.
     pub sessions: Option<SessionStore>,
-    /// The start of its own interface. `None`: it has no known one.
+    /// `None`: it has no known interface of its own.
     pub interface: Option<Interface>,
     /// Its built-in modes, which shells complete. It may have more.
     pub modes: &'static [&'static str],
     /// The user's own rules that a run would replace, and other facts of this machine. `None`: a run needs none.
     pub own_rules: Option<OwnRules>,
-    /// Its needs in a sandbox.
     pub state: State,
 }
 
@@ -80,7 +78,6 @@ pub(crate) const IN_PROJECT: &[&str] = &[
     ".opencode/plugins",
 ];
 
-/// A place below a folder of an agent.
 pub(crate) type StatePlace = (Folder, &'static str);
 
 /// The files of an agent, for a run with a sandbox, which hides them from other agents.
@@ -112,7 +109,6 @@ impl State {
     }
 }
 
-/// The user's own rules about the agent's tools.
 #[derive(Debug)]
 pub struct OwnRules {
     /// The places that may hold some, for an environment and a working directory. A later one overrides an earlier one.
@@ -121,7 +117,6 @@ pub struct OwnRules {
     pub kept: fn(&[String]) -> String,
 }
 
-/// A place of the user's own rules.
 #[derive(Debug)]
 pub enum RuleSource {
     /// The text of this file, if it exists.
@@ -150,8 +145,7 @@ word_enums! {
 }
 
 impl Confinement {
-    /// The effect on an agent whose commands run in namespaces, as a sentence without a full stop. `None`: nothing is
-    /// missing.
+    /// A sentence without a full stop, for an agent whose commands run in namespaces. `None`: nothing is missing.
     pub(crate) fn effect(self) -> Option<&'static str> {
         match self {
             Confinement::Namespaces => None,
@@ -167,23 +161,20 @@ impl Confinement {
         }
     }
 
-    /// Reads the word of a kept rule. Without one, nothing is known to be missing.
+    /// Without a kept rule, nothing is known to be missing.
     pub(crate) fn of(own_rules: &str) -> Confinement {
         Confinement::from_word(own_rules).unwrap_or(Confinement::Namespaces)
     }
 }
 
-/// A query of a program's version.
 #[derive(Debug)]
 pub struct Version {
-    /// The argument that prints it.
     pub flag: &'static str,
     /// The variables that name the agent's folders. During the query they point to an empty folder, so that the agent
     /// leaves no files behind.
     pub folders: &'static [&'static str],
 }
 
-/// A folder that belongs to an agent.
 #[derive(Clone, Copy, Debug)]
 pub struct Folder {
     /// The variable that moves the folder, and the folder's path below the variable's value.
@@ -193,7 +184,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// The folder's path. `None`: the environment does not determine it.
+    /// `None`: the environment does not determine it.
     pub fn path(&self, environment: Environment<'_>) -> Option<PathBuf> {
         let set = |name: &str| environment(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let (variable, below) = self.variable;
@@ -204,16 +195,13 @@ impl Folder {
 /// The signs of a login, the most reliable first.
 #[derive(Debug)]
 pub struct Login {
-    /// Each sign with its meaning and the reason in words.
     pub signs: &'static [(Sign, LoggedIn, &'static str)],
-    /// The meaning and the reason if no sign is found.
     pub otherwise: (LoggedIn, &'static str),
 }
 
 /// A sign of a login. Its value is neither read nor shown.
 #[derive(Debug)]
 pub enum Sign {
-    /// A variable that is set and not empty.
     Variable(&'static str),
     File(Folder, &'static str, &'static str),
 }
@@ -229,7 +217,6 @@ pub enum LoggedIn {
 }
 
 impl LoggedIn {
-    /// The word that people see.
     pub fn word(self) -> &'static str {
         match self {
             LoggedIn::Yes => "yes",
@@ -240,7 +227,7 @@ impl LoggedIn {
 }
 
 impl Login {
-    /// Evaluates the signs. `holds`: whether a file exists and contains a text.
+    /// `holds`: whether a file exists and contains a text.
     pub fn look(
         &self,
         environment: Environment<'_>,
@@ -257,12 +244,9 @@ impl Login {
     }
 }
 
-/// The source of an agent's stored sessions.
 #[derive(Debug)]
 pub enum SessionStore {
-    /// A file below a folder.
     File(SessionFiles),
-    /// The output of the agent's program.
     Command {
         /// The arguments that print a session, for its id.
         args: fn(&str) -> Vec<String>,
@@ -284,36 +268,28 @@ pub struct SessionFiles {
     pub loadable: Option<fn(&str) -> String>,
     /// The cost of the session so far in US dollars, if a line of its file reports it. `None`: no line does.
     pub cost: Option<fn(&str) -> Option<f64>>,
-    /// The content of a session's file. `None`: its format is not read.
+    /// `None`: the format is not read.
     pub(crate) parts: Option<fn(&str) -> Vec<StoredPart>>,
 }
 
-/// The start of an agent's own interface.
 #[derive(Debug)]
 pub struct Interface {
-    /// The arguments of the interface, for these options.
     pub args: fn(&InterfaceOptions<'_>) -> Vec<String>,
-    /// Whether the interface accepts a mode.
     pub has_modes: bool,
     /// A variable that makes the agent ask permission for every action, with the user's [`OwnRules`] that it keeps.
     pub asking_env: fn(&str) -> Option<(&'static str, String)>,
     /// Prefixes of the arguments in the agent's entry that only its dialect needs.
     pub not_for_people: &'static [&'static str],
-    /// Variables to remove from its environment.
     pub env_remove: &'static [&'static str],
 }
 
-/// The actions for which an agent asks permission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AsksFor {
-    /// Every action that it can ask about.
     Everything,
-    /// No action.
     Nothing,
 }
 
 impl AsksFor {
-    /// Returns `everything` or `nothing`, depending on the variant.
     pub(super) fn choose<T>(self, everything: T, nothing: T) -> T {
         match self {
             AsksFor::Everything => everything,
@@ -322,17 +298,14 @@ impl AsksFor {
     }
 }
 
-/// The options of an agent's own interface.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InterfaceOptions<'a> {
     pub prompt: Option<&'a str>,
     pub model: Option<&'a str>,
-    /// The agent's own mode.
     pub mode: Option<&'a str>,
     pub session: Option<&'a str>,
-    /// The actions for which the agent asks permission. `None`: its own settings decide.
+    /// `None`: the agent's own settings decide.
     pub asks_for: Option<AsksFor>,
-    /// Further arguments that the person typed.
     pub args: &'a [String],
 }
 
@@ -340,7 +313,6 @@ pub struct InterfaceOptions<'a> {
 pub(crate) static NONE: Native = Native::of_state(State::NONE);
 
 impl Native {
-    /// The facts about an agent of which only the state is known.
     pub(crate) const fn of_state(state: State) -> Native {
         Native {
             version: None,
@@ -362,7 +334,7 @@ impl Interface {
         base.args.iter().filter(fits).cloned().collect()
     }
 
-    /// All arguments of the interface. Error: one is too long for a command line.
+    /// Error: an argument is too long for a command line.
     pub fn arguments(&self, base: &Base, options: &InterfaceOptions<'_>) -> Result<Vec<String>, Failure> {
         let all: Vec<String> = self.for_people(base).into_iter().chain((self.args)(options)).collect();
         if all.iter().any(|arg| arg.len() > ARGUMENT_BYTES) {

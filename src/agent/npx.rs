@@ -11,7 +11,6 @@ const NPX: &str = "npx";
 /// The variables that keep npx from downloading and asking.
 pub(crate) const OFFLINE: &[(&str, &str)] =
     &[("npm_config_offline", "true"), ("npm_config_yes", "false"), ("npm_config_update_notifier", "false")];
-/// The variable for the folder of npm's logs.
 pub(crate) const LOGS: &str = "npm_config_logs_dir";
 
 /// The variables with which npx does not ask the registry about a package that it has, and gives up within the time limit
@@ -34,7 +33,7 @@ fn with_package(program: &str, package: &str) -> [String; 3] {
     ["--yes".into(), format!("--package={package}"), program.into()]
 }
 
-/// The launch by npx of an agent whose program is missing. `None`: npx does not know its package.
+/// `None`: npx does not know its package.
 pub(crate) fn in_place_of(launch: &Launch) -> Option<Launch> {
     let (Program::Command(program), Some(package)) = (&launch.program, launch.package) else { return None };
     let patience = PATIENCE.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
@@ -52,7 +51,7 @@ pub(crate) fn in_place_of(launch: &Launch) -> Option<Launch> {
     })
 }
 
-/// The entry by npx of an agent whose program is missing. `None`: npx does not know its package.
+/// `None`: npx does not know its package.
 pub(crate) fn base_in_place_of(base: &Base) -> Option<Base> {
     let (Program::Command(program), Some(package)) = (&base.program, base.package) else { return None };
     let args = with_package(program, package).into_iter().chain(base.args.iter().cloned()).collect();
@@ -97,7 +96,6 @@ pub(crate) fn command(base: &Base) -> Option<Vec<String>> {
             flag if installs(flag) => {}
             "-p" | "--package" => command.extend([arg.clone(), args.next()?.clone()]),
             flag if flag.starts_with('-') => command.push(arg.clone()),
-            // The agent's own arguments follow.
             _ => {
                 command.push(arg.clone());
                 return Some(command);
@@ -113,7 +111,6 @@ fn installs(arg: &str) -> bool {
     matches!(name, "-y" | "--y" | "--ye" | "--yes" | "--no-no-install" | "--install")
 }
 
-/// Whether npx reports a missing package.
 pub(crate) fn is_missing(stderr: &str) -> bool {
     ["ENOTCACHED", "missing packages"].iter().any(|text| stderr.contains(text))
 }

@@ -7,7 +7,6 @@ const BEFORE: [&str; 4] = ["try again in ", "try again after ", "retry in ", "re
 /// A longer pause is something else.
 const LONGEST: Duration = Duration::from_secs(31 * 24 * 3600);
 
-/// The pause until a limit ends. `None`: the words name none.
 pub(crate) fn pause_in(text: &str) -> Option<Duration> {
     let text = text.to_ascii_lowercase();
     let after = |words: &&str| text.match_indices(*words).find_map(|(at, _)| length(&text[at + words.len()..]));
@@ -24,7 +23,6 @@ fn length(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds?).ok().filter(|pause| *pause <= LONGEST)
 }
 
-/// The seconds of a number with its unit, and the text after them.
 fn part(text: &str) -> Option<(f64, &str)> {
     let after = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     let number: f64 = text[..text.len() - after.len()].parse().ok()?;

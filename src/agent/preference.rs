@@ -21,7 +21,6 @@ word_enums! {
 }
 
 impl Preference {
-    /// Its field in run.start.
     fn field(self) -> &'static Field {
         match self {
             Preference::Model => field!(model),
@@ -47,7 +46,6 @@ impl Preference {
     }
 }
 
-/// Warns of each setting that is set and has no effect on the driver's agent.
 pub(super) fn warn_of_ignored(settings: &Settings, driver: &dyn Driver, out: &mut DriverOutput) {
     let followed = driver.features(settings).preferences;
     for preference in Preference::ALL {

@@ -36,19 +36,16 @@ pub(super) fn commands<'a>(
     AgentEvent::Commands(all.into_iter().filter_map(command).take(COMMANDS).collect())
 }
 
-/// The agent's commands, and the one that the last prompt calls.
 #[derive(Debug, Default)]
 pub(super) struct Commands {
     /// The hashes of their names. `None`: the agent has not listed them.
     known: Option<BTreeSet<u64>>,
-    /// Whether to report them.
     pub(super) reports: bool,
     /// The hash of a called name that was not compared yet.
     called: Option<u64>,
 }
 
 impl Commands {
-    /// Takes the agent's list in this field.
     pub(super) fn list(&mut self, from: &Object<'_>, field: &str, out: &mut DriverOutput) {
         let name = |command: Object<'_>| Some(hash(first_word(&command.str("name")?)));
         self.known = Some(from.objects(field).filter_map(name).collect());
@@ -67,7 +64,6 @@ impl Commands {
         self.compare(out);
     }
 
-    /// Warns of a command that the agent lacks.
     fn compare(&mut self, out: &mut DriverOutput) {
         let Some(known) = &self.known else { return };
         if self.called.take().is_some_and(|called| !known.contains(&called)) {
@@ -76,7 +72,6 @@ impl Commands {
     }
 }
 
-/// The warning that the agent does not have the command of a prompt.
 pub(super) fn no_such_command() -> Sentence {
     sentence!(
         "This agent does not have the command with which the prompt begins, so {raw_prompt} has no effect on it",

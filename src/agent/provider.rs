@@ -3,12 +3,9 @@
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::utc::UtcTime;
 
-/// The agent whose provider failed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProviderAccount {
-    /// The agent's display name.
     pub(super) agent: &'static str,
-    /// The way to log in.
     pub(super) login: &'static str,
 }
 
@@ -18,12 +15,10 @@ pub(super) struct Evidence<'a> {
     pub(super) status: Option<u16>,
     /// The names of the failure in the error's data, by the provider or by the agent.
     pub(super) names: &'a [&'a str],
-    /// The agent's own words.
     pub(super) text: &'a str,
 }
 
 impl Evidence<'_> {
-    /// The HTTP status, in the error's data or else in its words.
     fn status(&self) -> Option<u16> {
         self.status.or_else(|| status_in(self.text))
     }
@@ -187,7 +182,6 @@ const TABLE: &[Row] = &[
     Row { cause: Cause::Unavailable, codes: &[], statuses: &[], kinds: &[], words: CONNECTION },
 ];
 
-/// The reason for a retry.
 pub(super) fn retried_after(status: Option<u16>) -> &'static str {
     match status {
         Some(429) => "the rate limit",
@@ -223,7 +217,6 @@ const CONNECTION: &[&str] = &[
     "terminated",
 ];
 
-/// Whether a text is about a missing or broken connection.
 pub(super) fn is_unreachable(text: &str) -> bool {
     has_words(&plain_text(text), CONNECTION)
 }
@@ -236,13 +229,13 @@ fn has_words(text: &str, all: &[&str]) -> bool {
     all.iter().any(|words| words.split('&').all(|word| text.contains(word)))
 }
 
-/// The failure of the provider, or else an error of the agent. `said`: the agent's own words.
+/// Falls back to an error of the agent. `said`: the agent's own words.
 pub(super) fn failure(account: ProviderAccount, evidence: &Evidence<'_>, said: Option<String>) -> Failure {
     let reported = || Failure::reported(account.agent, said.clone()).with_status(evidence.status());
     known(account, evidence).unwrap_or_else(reported).saying(said)
 }
 
-/// The failure of the provider. `None`: the evidence fits no code.
+/// `None`: the evidence fits no code.
 pub(super) fn known(account: ProviderAccount, evidence: &Evidence<'_>) -> Option<Failure> {
     let status = evidence.status();
     let cause = cause(status, evidence)?;

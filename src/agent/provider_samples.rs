@@ -3,7 +3,6 @@
 
 use crate::protocol::failure::Code;
 
-/// A failure of a provider.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     /// The HTTP status. `None`: the agent has only words.
@@ -53,7 +52,6 @@ const fn named(status: u16, name: &'static str, text: &'static str, code: Code) 
 
 #[cfg(test)]
 impl Sample {
-    /// Compares the failure that a dialect made of this one.
     #[track_caller]
     pub(super) fn is(&self, failure: &crate::protocol::failure::Failure) {
         let found = (failure.code, failure.http_status, failure.retryable);

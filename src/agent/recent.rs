@@ -26,7 +26,6 @@ impl Recent {
         }
     }
 
-    /// Whether the call is one of those that finished last.
     pub(super) fn contains(&self, key: &str) -> bool {
         self.hashes.contains(&hash(key))
     }
@@ -50,7 +49,6 @@ impl<V> Default for RecentMap<V> {
 }
 
 impl<V> RecentMap<V> {
-    /// Sets a value. Forgets the oldest key if there are too many.
     pub(super) fn insert(&mut self, key: &str, value: V) {
         let key = hash(key);
         if self.values.insert(key, value).is_none() {
@@ -86,8 +84,7 @@ impl<V> RecentMap<V> {
     }
 }
 
-/// Values by key, in the order of their keys, with their total size. Holds the items that an agent has begun and not
-/// ended.
+/// The items that an agent has begun and not ended, in the order of their keys, with their total size.
 #[derive(Debug)]
 pub(super) struct OpenMap<V, K = String> {
     values: BTreeMap<K, (V, usize)>,
@@ -104,7 +101,7 @@ impl<V, K> Default for OpenMap<V, K> {
 }
 
 impl<V, K: Ord> OpenMap<V, K> {
-    /// Sets a value. `texts`: the size of the texts in it and in its key, in bytes.
+    /// `texts`: the size of the texts in the value and in its key, in bytes.
     pub(super) fn insert(&mut self, key: K, value: V, texts: usize) {
         self.remove(&key);
         let bytes = ENTRY_BYTES + texts;
@@ -150,19 +147,16 @@ impl<V, K: Ord> OpenMap<V, K> {
         self.values.values_mut().map(|(value, _)| value)
     }
 
-    /// Keeps only the entries for which `is_kept` returns true.
     pub(super) fn retain(&mut self, is_kept: impl Fn(&K, &V) -> bool) {
         self.values.retain(|key, (value, _)| is_kept(key, value));
         self.bytes = self.values.values().map(|(_, bytes)| bytes).sum();
     }
 
-    /// Empties the map. Returns its entries.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = (K, V)> + use<V, K> {
         self.bytes = 0;
         std::mem::take(&mut self.values).into_iter().map(|(key, (value, _))| (key, value))
     }
 
-    /// The approximate size of all entries, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }

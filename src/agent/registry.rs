@@ -21,15 +21,12 @@ use crate::protocol::terms::sentence;
 use crate::suggest::{Typed, Unknown};
 use std::borrow::Cow;
 
-/// An agent that run.start can name.
 #[derive(Clone, Debug)]
 pub struct Agent {
     pub name: String,
-    /// Other names for it.
     pub aliases: Vec<String>,
     pub display_name: String,
     pub dialect: Dialect,
-    /// The command that starts it.
     pub base: Base,
     /// The model of a run that names none.
     pub model: Option<String>,
@@ -45,15 +42,13 @@ pub struct Agent {
     pub resume_args: Vec<String>,
     /// Files and folders of its own, which it may change in a sandbox.
     pub state: Vec<String>,
-    /// The arguments with which its program prints its version, separated by blanks. `None`: unknown, or the dialect defines it.
+    /// Separated by blanks. `None`: unknown, or the dialect defines it.
     pub version: Option<&'static str>,
-    /// The last check. `None`: nobody checked it, or its entry was changed.
+    /// `None`: nobody checked it, or its entry was changed.
     pub tested: Option<Tested>,
-    /// The way to another provider. `None`: unknown.
     pub endpoint: Option<&'static Endpoint>,
 }
 
-/// The built-in agents that do not speak ACP.
 static OWN_DIALECTS: &[BuiltIn] = &[
     BuiltIn {
         aliases: &["claude-code"],
@@ -116,7 +111,6 @@ impl From<&BuiltIn> for Agent {
 }
 
 impl Agent {
-    /// Creates an agent with only these properties.
     pub fn new(name: &str, dialect: Dialect, base: Base) -> Agent {
         Agent {
             name: name.into(),
@@ -137,12 +131,10 @@ impl Agent {
         }
     }
 
-    /// The agent's own defaults for fields of run.start.
     pub fn defaults(&self) -> Options {
         Options { model: self.model.clone(), completion_marker: self.completion_marker.clone(), ..Options::default() }
     }
 
-    /// The capabilities of a run with this agent, as run.started shows them.
     pub fn capabilities(&self, mut settings: Settings) -> Capabilities {
         let mut driver = self.driver();
         // The capabilities depend only on whether there is a server.
@@ -166,7 +158,7 @@ impl Agent {
         }
     }
 
-    /// The file of the scenario that the demo agent plays. `None`: the agent has no such file.
+    /// `None`: the agent plays no scenario from a file.
     pub fn scenario_file(&self) -> Option<&str> {
         let name = self.name.strip_prefix(catalog::PREFIX).filter(|_| self.dialect == Dialect::Demo)?;
         match ScenarioChoice::of(name)? {
@@ -175,7 +167,6 @@ impl Agent {
         }
     }
 
-    /// The features of the agent before it runs.
     pub fn features(&self, settings: &Settings) -> Features {
         self.driver().features(settings)
     }
@@ -216,7 +207,6 @@ impl Agent {
 #[derive(Clone, Debug)]
 pub struct Agents(Vec<Agent>);
 
-/// The advice to whoever names a command instead of an agent.
 pub(crate) const ANY_COMMAND: &str = "To run your own command as an agent, add it once: spektacular config set --global agents.mine \
     '{\"driver\":\"lines\",\"command\":\"my-command\"}'. Then use --agent mine.";
 
@@ -257,7 +247,6 @@ impl Agents {
         }
     }
 
-    /// Adds an agent, or replaces the one with the same name.
     pub fn put(&mut self, agent: Agent) {
         match self.0.binary_search_by(|known| known.name.cmp(&agent.name)) {
             Ok(at) => self.0[at] = agent,
@@ -273,7 +262,7 @@ impl Agents {
         self.0.iter().flat_map(|agent| std::iter::once(&agent.name).chain(&agent.aliases)).map(String::as_str)
     }
 
-    /// The message about an unknown name. `from`: where the name comes from, with a leading space.
+    /// `from`: where the name comes from, with a leading space.
     pub(crate) fn unknown(&self, name: &str, from: &str) -> Sentence {
         if let Some(scenario) = name.strip_prefix(catalog::PREFIX) {
             return catalog::unknown(scenario, from).into();

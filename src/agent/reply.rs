@@ -4,7 +4,6 @@
 use crate::protocol::question::Answer;
 use crate::protocol::text::Text;
 
-/// The resolution of one question, which the driver passes to its agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// A valid answer, from the user or the default.
@@ -22,17 +21,13 @@ pub enum Reply {
     NoUser,
 }
 
-/// Tells a model that no user can answer.
 pub(super) const NO_USER: &str = "No user is present to answer. Use your best judgement and continue.";
 /// [`NO_USER`] as the prompt of a further turn, which must mention the questions.
 pub const NO_USER_PROMPT: &str = "No user is present to answer your questions. Use your best judgement and continue.";
-/// Tells a model that its question was declined.
 pub(super) const DECLINED: &str = "The user declined to answer. Continue without an answer.";
-/// Tells a model that nobody will answer its question any more.
 pub(super) const WITHDRAWN: &str = "The question was withdrawn because the run is ending.";
 
 impl Reply {
-    /// The reply in words, for an agent that expects a text.
     pub fn spoken(&self) -> String {
         match self {
             Reply::Answer(Answer::One(text) | Answer::Text(text)) => text.unredacted().to_owned(),

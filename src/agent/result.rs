@@ -9,15 +9,12 @@ use std::fmt::Write;
 /// The name of our tool for the result, whose input is the result.
 pub(crate) const TOOL: &str = "submit_result";
 
-/// The description of the tool for the model.
 pub(crate) const DESCRIPTION: &str = "\
 Submits the result of the whole task; the input of this tool is the result. Call it once, when the task is done, and \
 then end your turn. If the result is refused, correct it and call the tool again.";
 
-/// The reply to a result that fits.
 pub(crate) const ACCEPTED: &str = "The result is accepted. End your turn now.";
 
-/// The way in which an agent gives a structured result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResultWay {
     /// The agent's own mode.
@@ -36,7 +33,6 @@ impl ResultWay {
     }
 }
 
-/// The prompt with the instructions for the result, and a warning for the rules that nobody checks.
 pub(super) fn prompt(settings: &Settings, schema: &OutputSchema, way: ResultWay, out: &mut DriverOutput) -> String {
     if !schema.unchecked().is_empty() {
         let keywords = schema.unchecked().join(", ");
@@ -68,12 +64,10 @@ pub(crate) fn correction(violations: &[Mismatch], way: ResultWay) -> String {
     format!("Your result does not fit its JSON Schema:\n{}{again}", listed(violations))
 }
 
-/// The reply to a result that does not fit.
 pub(super) fn refused(violations: &[Mismatch]) -> String {
     format!("The result does not fit its schema:\n{}Correct it, and submit the whole result again.", listed(violations))
 }
 
-/// The violations, one per line.
 fn listed(violations: &[Mismatch]) -> String {
     violations.iter().fold(String::new(), |mut lines, violation| {
         let _ = writeln!(lines, "- {}", violation.line());

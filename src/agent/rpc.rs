@@ -9,17 +9,12 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
-/// The error code for an unknown method.
 pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
 
-/// A message from the agent.
 #[derive(Debug)]
 pub(crate) enum Incoming<'a> {
-    /// A message that expects a response.
     Request { id: &'a str, method: Cow<'a, str>, params: Option<Object<'a>> },
-    /// A message that expects no response.
     Notification { method: Cow<'a, str>, params: Option<Object<'a>> },
-    /// The response to our request with this number.
     Response { id: u64, result: Result<Option<Object<'a>>, Error> },
 }
 
@@ -33,13 +28,12 @@ pub(crate) struct Error {
     pub(crate) reason: String,
     /// The agent's name for the kind of error, if the data has one.
     pub(crate) name: String,
-    /// The HTTP status in the error's data.
     pub(crate) status: Option<u64>,
     /// The end of the provider's limit, which no error's data has.
     pub(crate) retry_at: Option<UtcTime>,
 }
 
-/// Reads an object as a message. `None`: not a JSON-RPC message.
+/// `None`: not a JSON-RPC message.
 pub(crate) fn read<'a>(object: &Object<'a>) -> Option<Incoming<'a>> {
     let [id, method, params] = object.raws(["id", "method", "params"]);
     let params = params.and_then(Raw::object);
@@ -54,7 +48,6 @@ pub(crate) fn read<'a>(object: &Object<'a>) -> Option<Incoming<'a>> {
     }
 }
 
-/// Reads a line of the agent, and passes its message to `handle`. Warns of a line that is not a message.
 pub(crate) fn line(
     index: &mut Index,
     line: Line<'_>,
@@ -98,7 +91,6 @@ fn error_of(raw: Raw<'_>) -> Error {
 }
 
 impl Error {
-    /// The agent's own error message.
     pub(crate) fn said(&self) -> Option<String> {
         error_text::errors([self.message.as_str(), self.detail.as_str()])
     }
@@ -121,13 +113,11 @@ impl Error {
     }
 }
 
-/// Formats our request.
 pub(crate) fn request(id: u64, method: &str, params: &impl Serialize) -> String {
     let (method, params) = (to_line(&method), to_line(params));
     format!("{{\"id\":{id},\"jsonrpc\":\"2.0\",\"method\":{method},\"params\":{params}}}")
 }
 
-/// Formats our notification.
 pub(crate) fn notification(method: &str, params: Option<&Value>) -> String {
     match params {
         Some(params) => to_line(&json!({"jsonrpc": "2.0", "method": method, "params": params})),
@@ -135,12 +125,11 @@ pub(crate) fn notification(method: &str, params: Option<&Value>) -> String {
     }
 }
 
-/// Formats our result for the agent's request. `id`: the request's id, verbatim.
+/// `id`: the request's id, verbatim.
 pub(crate) fn result(id: &str, result: &impl Serialize) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{}}}", to_line(result))
 }
 
-/// Formats our error for the agent's request. `id`: the request's id, verbatim.
 pub(crate) fn error(id: &str, code: i64, message: &str) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{}}}", to_line(&json!({"code": code, "message": message})))
 }

@@ -7,7 +7,6 @@ use crate::protocol::question::Place;
 use crate::protocol::words::Category;
 use std::path::Path;
 
-/// A part of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Token {
     Word(String),
@@ -17,10 +16,9 @@ enum Token {
     Aside,
 }
 
-/// The redirections that write no file.
 const ASIDE: [&str; 4] = ["2>/dev/null", "2>&1", ">/dev/null", "1>/dev/null"];
 
-/// The value of a text that is one word of a shell. `None`: it is several words, or has an expansion.
+/// `None`: the text is several words, or has an expansion.
 pub(super) fn one_word(text: &str) -> Option<String> {
     let (word, rest) = word(text)?;
     (rest.trim_ascii().is_empty() && !word.is_empty()).then_some(word)
@@ -56,7 +54,6 @@ fn tokens(script: &str) -> Option<Vec<Token>> {
     Some(tokens)
 }
 
-/// The first word of a text, and the text after it.
 fn word(text: &str) -> Option<(String, &str)> {
     let mut chars = text.char_indices();
     let mut value = String::with_capacity(text.len().min(64));
@@ -83,7 +80,6 @@ fn word(text: &str) -> Option<(String, &str)> {
                 end = at;
                 break;
             }
-            // An expansion, or another operator.
             (None, _) => return None,
         }
     }
@@ -180,7 +176,6 @@ const FIND_VALUED: [&str; 13] = [
     "-mindepth",
 ];
 
-/// The arguments of a command: its options by letter or long name, and its operands.
 #[derive(Debug, Default)]
 struct Arguments<'a> {
     options: Vec<&'a str>,
@@ -188,7 +183,7 @@ struct Arguments<'a> {
 }
 
 impl Looker {
-    /// Reads arguments. `None`: an option is not known.
+    /// `None`: an option is not known.
     fn arguments<'a>(&self, words: &'a [String]) -> Option<Arguments<'a>> {
         let mut read = Arguments::default();
         let mut words = words.iter().map(String::as_str);
@@ -221,7 +216,6 @@ impl Looker {
     }
 }
 
-/// The files that a script looks at.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Seen {
     read: Vec<String>,
@@ -237,7 +231,7 @@ impl Seen {
         self.searched.extend(places.iter().map(|place| (*place).to_owned()));
     }
 
-    /// Adds what a command looks at. `None`: it may do something else.
+    /// `None`: the command may do something else.
     fn add(&mut self, words: &[String]) -> Option<()> {
         let (name, words) = words.split_first()?;
         match name.as_str() {
@@ -297,14 +291,13 @@ const SCRIPT_BYTES: usize = 8 << 10;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FilesSeen {
     pub(super) category: Category,
-    /// A further category of the same script.
     pub(super) also: Option<Category>,
     pub(super) title: String,
     /// The files and folders, as absolute paths.
     pub(super) places: Vec<Place>,
 }
 
-/// Reads a script. `cwd`: the folder in which it runs. `None`: it may do something else.
+/// `cwd`: the folder in which the script runs. `None`: it may do something else.
 pub(super) fn look(script: &str, cwd: &Path) -> Option<FilesSeen> {
     // Most commands are none of these, and cost nothing.
     let mut names = LOOKERS.iter().flat_map(|looker| looker.names).chain(&["find", "sed"]);

@@ -14,7 +14,6 @@ pub(crate) enum StoredPart {
     Tool(StoredTool),
 }
 
-/// A call of a tool, with its end.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StoredTool {
     pub(crate) call: String,
@@ -23,7 +22,7 @@ pub(crate) struct StoredTool {
     pub(crate) title: String,
     pub(crate) paths: Vec<String>,
     pub(crate) input: Value,
-    /// Whether it succeeded. `None`: its end is not stored.
+    /// `None`: its end is not stored.
     pub(crate) succeeded: Option<bool>,
     pub(crate) output: String,
     pub(crate) exit_code: Option<i64>,
@@ -33,13 +32,12 @@ pub(crate) struct StoredTool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoredEdit {
     pub(crate) path: String,
-    /// The old lines. `None`: the file is new.
+    /// `None`: the file is new.
     pub(crate) old: Option<String>,
     pub(crate) new: String,
 }
 
 impl StoredEdit {
-    /// The change of a file in the lines of a diff, each with its sign.
     pub(super) fn of_diff<'a>(path: String, lines: impl Iterator<Item = &'a str>) -> StoredEdit {
         let (mut old, mut new) = (String::new(), String::new());
         for line in lines {
@@ -60,7 +58,7 @@ pub(super) fn lines(session: &str) -> impl Iterator<Item = Object<'_>> {
     session.lines().filter_map(Object::parse)
 }
 
-/// A value of a stored object, such as a tool's input. Null: there is none.
+/// Null: the object has no such value.
 pub(super) fn value_of(object: &Object<'_>, name: &str) -> Value {
     object.raw(name).and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or(Value::Null)
 }
@@ -69,7 +67,6 @@ pub(super) fn value_of(object: &Object<'_>, name: &str) -> Value {
 #[derive(Default)]
 pub(super) struct StoredParts {
     pub(super) all: Vec<StoredPart>,
-    /// The place of each call, by its id.
     calls: HashMap<String, usize>,
 }
 
@@ -81,7 +78,6 @@ impl StoredParts {
         self.all.push(part);
     }
 
-    /// The tool of this call, for its end.
     pub(super) fn open(&mut self, call: &str) -> Option<&mut StoredTool> {
         match self.all.get_mut(*self.calls.get(call)?)? {
             StoredPart::Tool(tool) => Some(tool),

@@ -16,12 +16,10 @@ impl Fingerprint {
         print
     }
 
-    /// Adds the next piece of the text.
     pub fn push(&mut self, piece: &str) {
         self.0.push(piece);
     }
 
-    /// The text's length in bytes.
     pub fn bytes(&self) -> usize {
         self.0.bytes()
     }
@@ -37,7 +35,6 @@ impl PartialEq for Fingerprint {
 #[derive(Clone, Debug, Default)]
 pub struct FinalAnswer {
     text: String,
-    /// The fingerprint of the whole text.
     pub print: Fingerprint,
 }
 
@@ -53,14 +50,13 @@ impl FinalAnswer {
         answer
     }
 
-    /// Replaces the text. Keeps at most `limit` bytes of it.
     pub fn replace(&mut self, text: &str, limit: usize) {
         self.text.clear();
         self.print = Fingerprint::default();
         self.push(text, limit);
     }
 
-    /// Adds the next piece. Keeps at most `limit` bytes of the text.
+    /// Keeps at most `limit` bytes of the text.
     pub fn push(&mut self, piece: &str, limit: usize) {
         let room = if self.is_cut() { 0 } else { limit.saturating_sub(self.text.len()) };
         self.print.push(piece);
@@ -79,12 +75,10 @@ impl FinalAnswer {
         RawValue::from_string(fenced.unwrap_or(text).trim().to_owned()).ok().map(Json::from)
     }
 
-    /// Whether the text is empty or white space.
     pub(crate) fn is_blank(&self) -> bool {
         self.text.trim().is_empty()
     }
 
-    /// Whether the text is incomplete.
     pub fn is_cut(&self) -> bool {
         self.text.len() < self.print.bytes()
     }

@@ -22,7 +22,6 @@ pub(super) fn category(name: &str) -> Category {
     }
 }
 
-/// The title of a call, with the input that best describes it.
 pub(super) fn title(name: &str, input: Option<&Object<'_>>) -> String {
     const TELLING: [&str; 9] =
         ["command", "file_path", "notebook_path", "pattern", "url", "query", "description", "skill", "path"];
@@ -34,7 +33,6 @@ pub(super) fn title(name: &str, input: Option<&Object<'_>>) -> String {
     }
 }
 
-/// The files that a call works on.
 pub(super) fn locations(input: Option<&Object<'_>>) -> Vec<Place> {
     let Some(input) = input else { return Vec::new() };
     let line = input.count("offset").filter(|line| *line > 0);

@@ -23,7 +23,6 @@ const READ_ONLY: &str = "their file system is read-only";
 const FULL: &str = "their disk is full";
 const DENIED: &str = "the permissions there do not let it";
 
-/// Names the cause of a failed start, if the agent's stderr shows that it could not write its files.
 pub(crate) fn explained(mut over: TurnOver, exit: AgentExit, stderr: &Text) -> TurnOver {
     if let TurnOver::Failed(failure) = &mut over
         && failure.code == Code::AgentStartFailed

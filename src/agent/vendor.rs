@@ -12,7 +12,6 @@ word_enums! {
 }
 
 impl Vendor {
-    /// The beginnings of its models' names.
     fn names(self) -> &'static [&'static str] {
         match self {
             Vendor::Anthropic => &["claude", "opus", "sonnet", "haiku"],

@@ -7,21 +7,16 @@ use std::ffi::OsString;
 /// The completions that a shell offers for a value or a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offers {
-    /// No completions.
     Nothing,
     Files,
-    /// Directory names.
     Folders,
     Agents,
     /// The names and ids of the last sessions in the directory.
     Sessions,
-    /// The names of the worktrees that runs left in the repository.
     Worktrees,
     /// The modes of the agent that the command line names, or of the default agent.
     Modes,
-    /// The names of the project's specifications, or file names.
     Specs,
-    /// The names of the project's plans, or file names.
     Plans,
     Commands,
     /// The names that lead to a section of the protocol reference.
@@ -29,29 +24,21 @@ pub enum Offers {
     Keys,
     /// The values of the key in the preceding word.
     ValuesOfKey,
-    /// A fixed list of words.
     Words(&'static [&'static str]),
-    /// A fixed list of words, or file names.
     WordsOrFiles(&'static [&'static str]),
 }
 
-/// A word after an action.
 #[derive(Clone, Copy, Debug)]
 pub struct Word {
-    /// The word's name in help.
     pub name: &'static str,
-    /// The completions that a shell offers for the word.
     pub offers: Offers,
 }
 
-/// An action as help and completions show it.
 #[derive(Clone, Copy, Debug)]
 pub struct Action {
     pub name: &'static str,
-    /// One line for help.
     pub about: &'static str,
     pub words: &'static [Word],
-    /// Whether the words may be left out.
     pub optional: bool,
 }
 
@@ -63,7 +50,6 @@ impl Action {
     }
 }
 
-/// An action with the reader that turns its words into an `A`.
 #[derive(Debug)]
 pub(crate) struct ActionRow<A: 'static> {
     action: Action,
@@ -88,12 +74,10 @@ const fn row<A>(
     ActionRow { action: Action { name, about, words, optional }, read }
 }
 
-/// Creates an action without words.
 pub(crate) const fn bare<A>(name: &'static str, about: &'static str, read: fn() -> A) -> ActionRow<A> {
     row(name, about, &[], false, Reader::Bare(read))
 }
 
-/// Creates an action with one optional word.
 pub(crate) const fn maybe<A>(
     name: &'static str,
     about: &'static str,
@@ -103,7 +87,6 @@ pub(crate) const fn maybe<A>(
     row(name, about, words, true, Reader::Maybe(read))
 }
 
-/// Creates an action with one word.
 pub(crate) const fn one<A>(
     name: &'static str,
     about: &'static str,
@@ -113,7 +96,6 @@ pub(crate) const fn one<A>(
     row(name, about, words, false, Reader::One(read))
 }
 
-/// Creates an action with two words.
 pub(crate) const fn two<A>(
     name: &'static str,
     about: &'static str,
@@ -132,8 +114,7 @@ pub(crate) const fn actions<A, const N: usize>(rows: &[ActionRow<A>]) -> [Action
     actions
 }
 
-/// Reads the words of a command: an action and what follows it. Error: the action is missing or unknown, or has too few
-/// or too many words.
+/// Error: the action is missing or unknown, or has too few or too many words.
 pub(crate) fn act<A>(command: &str, rows: &'static [ActionRow<A>], words: Vec<OsString>) -> Result<A, Wrong> {
     let words: Result<Vec<String>, OsString> = words.into_iter().map(OsString::into_string).collect();
     let mut words = words.map_err(|_| format!("The words of {command} must be UTF-8."))?.into_iter();

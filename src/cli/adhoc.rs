@@ -18,14 +18,12 @@ use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WorktreeName {
-    /// The run invents a name.
     Generated,
-    /// A name that is part of a path and of a branch.
     Given(String),
 }
 
 impl WorktreeName {
-    /// Wraps a name. `None`: it cannot be part of a path and of a branch.
+    /// `None`: the name cannot be part of a path and of a branch.
     pub(crate) fn given(name: &str) -> Option<WorktreeName> {
         let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
         let is_letter = |b: Option<&u8>| b.is_some_and(u8::is_ascii_alphanumeric);
@@ -36,7 +34,6 @@ impl WorktreeName {
         (fits && !is_reserved).then(|| WorktreeName::Given(name.to_owned()))
     }
 
-    /// Reads the value of `--worktree`. Empty: none was given.
     pub(super) fn read(flag: &Flag, value: OsString) -> Result<WorktreeName, Wrong> {
         let name = text(flag, value)?;
         if name.is_empty() {
@@ -60,82 +57,51 @@ pub struct RepeatedFlag {
     pub field: Option<&'static str>,
     /// The flag with its value, one or two words.
     pub words: Vec<OsString>,
-    /// Whether the value may be secret.
     pub may_be_secret: bool,
 }
 
-/// The arguments of `adhoc` or of a workflow.
 #[derive(Debug, Default)]
 pub struct Adhoc {
-    /// The value of `--output`.
     pub output: Option<Output>,
     /// Whether `--input jsonl` is given.
     pub read_messages: bool,
     pub words: Vec<String>,
-    /// The value of `--prompt`.
     pub prompt: Option<String>,
-    /// The value of `--prompt-file`.
     pub prompt_file: Option<PathBuf>,
-    /// The value of `--system-prompt-file`.
     pub system_prompt_file: Option<PathBuf>,
     /// Whether `--continue` is given.
     pub go_on: bool,
-    /// The value of `--name`.
     pub session_name: Option<SessionName>,
-    /// Whether `--no-session` is given.
     pub no_session: bool,
-    /// The key and the value of every `--answer`.
     pub answers: Vec<(String, String)>,
-    /// The value of `--answers`.
     pub answers_file: Option<PathBuf>,
-    /// The value of `--input-timeout`.
     pub input_timeout: Option<Seconds>,
-    /// The value of `--on-eof`.
     pub on_eof: AtEof,
-    /// The value of `--record`.
     pub record: Option<PathBuf>,
-    /// The value of `--report`.
     pub report: Option<PathBuf>,
-    /// Whether `--signal-exit` is given.
     pub signal_exit: bool,
-    /// Whether `--log-id` is given.
     pub log_id: bool,
-    /// Whether `--mirror-stderr` is given.
     pub mirror_stderr: bool,
-    /// Whether `--dry-run` is given.
     pub dry_run: bool,
-    /// Whether `--quiet` is given.
     pub quiet: bool,
-    /// Whether `--verbose` is given.
     pub verbose: bool,
-    /// The value of `--color`.
     pub color: Color,
-    /// Whether `--plain` is given.
     pub plain: bool,
-    /// Whether `--no-alert` is given.
     pub no_alert: bool,
-    /// The value of `--diff`.
     pub diff: DiffSize,
-    /// The value of `--worktree`.
     pub worktree: Option<WorktreeName>,
-    /// Whether `--allow-setup` is given.
     pub allow_setup: bool,
     /// The scenario that the demo agent plays in place of every agent. No flag sets it.
     pub scenario: Option<PathBuf>,
-    /// The flags that a run which continues this one repeats, in order.
     pub repeated: Vec<RepeatedFlag>,
-    /// The values of `--sandbox-write` and `--sandbox-read`.
     pub sandbox_write: Vec<String>,
     pub sandbox_read: Vec<String>,
-    /// Fields of run.start that flags set.
     pub options: Options,
     /// The flags that set these fields, by field.
     pub flags: BTreeMap<&'static str, &'static str>,
     /// The files that contain the values of further fields, by field.
     pub files: BTreeMap<&'static str, PathBuf>,
-    /// The workflow to run instead of one task.
     pub workflow: Option<WorkflowKind>,
-    /// The workflow's own fields.
     pub fields: WorkflowOptions,
     lists: BTreeMap<&'static str, (&'static Flag, Vec<String>)>,
     pairs: BTreeMap<&'static str, (&'static Flag, BTreeMap<String, String>)>,
@@ -164,7 +130,6 @@ const NOT_REPEATED: [&str; 16] = [
 /// The flags whose values may be secret.
 const UNSHOWN: [&str; 5] = ["env", "secret", "mcp-servers", "agent-arg", "answer"];
 
-/// Stores the values of all flags of a command line, in order.
 pub(crate) fn stored(rows: &'static [Row<Adhoc>], given: Vec<GivenFlag>) -> Result<Adhoc, Wrong> {
     let known = given.iter().filter_map(|given| Some((rows.get(given.at)?.flag, &given.value)));
     let kept = known.filter(|(flag, _)| !NOT_REPEATED.contains(&flag.long));
@@ -202,14 +167,12 @@ pub(crate) fn read_workflow(kind: WorkflowKind, adhoc: Adhoc, words: Vec<OsStrin
     Ok(adhoc)
 }
 
-/// Adds the words of `chat`.
 pub(crate) fn read_chat(adhoc: Adhoc, words: Vec<OsString>) -> Result<Adhoc, Wrong> {
     let mut adhoc = Adhoc { output: Some(Output::Cli), ..read(adhoc, words)? };
     adhoc.options.conversation = Some(true);
     Ok(adhoc)
 }
 
-/// Adds the words of `adhoc`.
 pub(crate) fn read(mut adhoc: Adhoc, words: Vec<OsString>) -> Result<Adhoc, Wrong> {
     for (name, (flag, list)) in std::mem::take(&mut adhoc.lists) {
         set(&mut adhoc.options, flag, name, &raw(&list)?)?;
@@ -239,7 +202,6 @@ pub(crate) fn read(mut adhoc: Adhoc, words: Vec<OsString>) -> Result<Adhoc, Wron
     Ok(adhoc)
 }
 
-/// Adds the paths of `--sandbox-write` and `--sandbox-read` to `--sandbox`.
 fn widen_sandbox(adhoc: &mut Adhoc) -> Result<(), Wrong> {
     let (write, read) = (std::mem::take(&mut adhoc.sandbox_write), std::mem::take(&mut adhoc.sandbox_read));
     let Some(sandbox) = adhoc.options.sandbox.as_mut().filter(|sandbox| sandbox.is_on()) else {
@@ -257,7 +219,6 @@ fn widen_sandbox(adhoc: &mut Adhoc) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// Rejects flags that contradict each other.
 fn agrees(adhoc: &Adhoc) -> Result<(), Wrong> {
     let dashes = adhoc.words.iter().filter(|word| *word == "-").count();
     let stdin = adhoc.prompt_file.as_deref() == Some(Path::new("-")) || dashes > 0;
@@ -299,7 +260,7 @@ fn raw(value: &impl serde::Serialize) -> Result<Box<RawValue>, Wrong> {
 }
 
 impl HasFields for Adhoc {
-    /// Stores a value of a field. A later value replaces an earlier one, but a list or an object collects all.
+    /// A later value replaces an earlier one, but a list or an object collects all.
     fn set_field(&mut self, flag: &'static Flag, field: &'static Field, value: OsString) -> Result<(), Wrong> {
         let name = field.name;
         self.flags.insert(name, flag.long);
@@ -321,7 +282,7 @@ impl HasFields for Adhoc {
     }
 }
 
-/// Stores a single value of a field, which takes no `@FILE`.
+/// The value is not an `@FILE`.
 pub(crate) fn option(options: &mut Options, flag: &Flag, name: &str, value: OsString) -> Result<(), Wrong> {
     let value = match flag.value {
         FlagForm::Switch(meaning) => raw(&serde_json::from_str::<serde_json::Value>(meaning).unwrap_or_default())?,
@@ -344,7 +305,6 @@ fn set(options: &mut Options, flag: &Flag, name: &str, value: &RawValue) -> Resu
     })
 }
 
-/// Stores the value of a flag that sets a field of `workflow`.
 pub(super) fn workflow_field(to: &mut Adhoc, name: &str, flag: &Flag, value: OsString) -> Result<(), Wrong> {
     let json = match flag.value {
         FlagForm::Switch(_) => raw(&true)?,
@@ -363,7 +323,6 @@ pub(super) fn workflow_field(to: &mut Adhoc, name: &str, flag: &Flag, value: OsS
     to.fields.set(name, &json).map_err(|expected| format!("--{} must be {expected}.", flag.long))
 }
 
-/// Splits the value of `--answer` into its key and the answer.
 pub(super) fn answer(flag: &Flag, value: OsString) -> Result<(String, String), Wrong> {
     let answer = text(flag, value)?;
     let pair = answer.split_once('=').filter(|(key, _)| !key.trim().is_empty());

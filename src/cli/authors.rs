@@ -70,7 +70,6 @@ const fn review_rounds() -> Row<Adhoc> {
         .default("2")
 }
 
-/// The help of --attempts for a draft.
 const AT_A_DRAFT: &str = "how many attempts the agent has at the draft, 1 to 10";
 
 const SPEC_OWN: [Row<Adhoc>; 8] = [
@@ -121,7 +120,6 @@ const IMPLEMENT_OWN: [Row<Adhoc>; 11] = [
     of("allow_dirty", "allow-dirty", "", YES, "with --commit: allow changes from before the run, and leave them uncommitted"),
 ];
 
-/// Joins the rows of a command's own flags with those of `adhoc` except `left_out`.
 const fn joined<const OWN: usize, const ALL: usize>(own: [Row<Adhoc>; OWN], left_out: &[&str]) -> [Row<Adhoc>; ALL] {
     let mut all = [ADHOC[0]; ALL];
     let (mut at, mut to) = (0, 0);

@@ -13,7 +13,6 @@ macro_rules! choices {
         }
 
         impl $name {
-            /// Reads a value. `flag`: the flag's long name, for the error.
             pub fn read(flag: &str, value: &OsStr) -> Result<$name, Wrong> {
                 one_of(flag, value, &[$(($word, $name::$variant)),*])
             }
@@ -34,24 +33,19 @@ choices! {
         /// JSON Lines for an orchestrator.
         Json = "json",
     }
-    /// The condition for colored output.
     Color {
         /// Colors on a terminal, unless `NO_COLOR` or `FORCE_COLOR` decides.
         Auto = "auto",
         /// Colors everywhere, even in a pipe or a file.
         Always = "always",
-        /// No colors.
         Never = "never",
     }
     /// The effect of the end of stdin.
     AtEof {
         Continue = "continue",
-        /// The run is cancelled.
         Cancel = "cancel",
     }
-    /// The part of an edit's diff that is shown.
     DiffSize {
-        /// The first lines.
         Short = "short",
         Full = "full",
         None = "none",

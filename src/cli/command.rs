@@ -10,19 +10,16 @@ use std::fmt;
 #[derive(Debug)]
 pub struct Command {
     pub name: &'static str,
-    /// Further names. May be empty.
     pub other_names: &'static [&'static str],
     pub text: &'static CommandText,
     /// The page of the reference, which `help NAME reference` prints. May be empty.
     pub page: &'static str,
     pub words: Words,
-    /// The command's flags, group by group.
     pub flags: &'static [Flag],
     /// Flags of similar programs, each with the sentence that names ours.
     pub foreign: &'static [(&'static str, &'static str)],
     /// The commands below this one. Their names begin with its name: `spec check`.
     pub below: &'static [Command],
-    /// Reads the flags and words of a command line.
     pub read: ReadCommand,
     pub runs: Runs,
 }
@@ -30,14 +27,12 @@ pub struct Command {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runs {
     Nothing,
-    /// Runs of `adhoc`.
     Adhoc,
     /// Runs of `adhoc` for a person, whatever output the configuration names.
     Chat,
     Workflow(WorkflowKind),
 }
 
-/// Reads the flags and words of a command line.
 pub type ReadCommand = fn(Vec<GivenFlag>, Vec<OsString>) -> Result<Runnable, Wrong>;
 
 #[derive(Debug)]
@@ -52,27 +47,22 @@ pub struct CommandText {
 
 #[derive(Clone, Copy, Debug)]
 pub enum Words {
-    /// An action, then the words of the action.
     Actions(&'static [Action]),
     /// Other words: their description in help, and the completions for them.
     Free(&'static str, Offers),
 }
 
-/// A parsed command, ready to run.
 #[derive(Debug)]
 pub enum Runnable {
-    /// A run of `adhoc` or of a workflow.
     Run(Box<Adhoc>),
     Other(Box<dyn ParsedCommand>),
 }
 
-/// A parsed command other than a run.
 pub trait ParsedCommand: fmt::Debug {
-    /// Runs the command; returns the exit code.
+    /// Returns the exit code.
     fn run(self: Box<Self>) -> u8;
 }
 
-/// The arguments of a command, with its main function.
 #[derive(Debug)]
 struct WithMain<T> {
     args: T,
@@ -86,7 +76,6 @@ impl<T: fmt::Debug> ParsedCommand for WithMain<T> {
 }
 
 impl Words {
-    /// The completions for a word other than an action.
     pub fn offers(&self) -> Offers {
         match self {
             Words::Actions(_) => Offers::Nothing,
@@ -96,26 +85,23 @@ impl Words {
 }
 
 impl Runnable {
-    /// Creates a command that calls `main` with the parsed command line `args`. `main` returns the exit code.
+    /// `main` returns the exit code.
     pub fn new<T: fmt::Debug + 'static>(args: T, main: fn(T) -> u8) -> Runnable {
         Runnable::Other(Box::new(WithMain { args, main }))
     }
 }
 
 impl Command {
-    /// Creates a command without words and flags, which starts no run.
     pub const fn named(name: &'static str, text: &'static CommandText, read: ReadCommand) -> Command {
         let words = Words::Free("", Offers::Nothing);
         let (other_names, flags, foreign, below) = (&[], &[], &[], &[]);
         Command { name, other_names, text, page: "", words, flags, foreign, below, read, runs: Runs::Nothing }
     }
 
-    /// Whether `name` is one of the command's names.
     pub fn is_named(&self, name: &str) -> bool {
         self.name == name || self.other_names.contains(&name)
     }
 
-    /// The command's flags and `--help`.
     pub fn all_flags(&self) -> impl Iterator<Item = &Flag> {
         self.flags.iter().chain([&HELP])
     }
@@ -132,12 +118,11 @@ impl Command {
         flags
     }
 
-    /// The command below it that a word names.
     pub fn under(&self, word: &OsStr) -> Option<&'static Command> {
         self.below.iter().find(|command| word == command.last_word())
     }
 
-    /// The last word of the command's name: `check` of `spec check`.
+    /// `check` of `spec check`.
     pub fn last_word(&self) -> &'static str {
         self.name.rsplit(' ').next().unwrap_or(self.name)
     }

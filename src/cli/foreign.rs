@@ -99,7 +99,6 @@ pub(crate) const FLAGS: &[(&str, &str)] = &[
 pub(crate) const SESSIONS_FLAGS: &[(&str, &str)] =
     &[("name", "Use adhoc --name NAME, which begins a session with its first task.")];
 
-/// The sentence about a flag that only one agent has.
 const AGENTS_OWN: &str =
     "If it is a flag of the agent itself, pass it on: --agent-arg=--FLAG, and its value with another --agent-arg.";
 

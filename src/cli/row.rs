@@ -11,7 +11,6 @@ use serde_json::Value as Json;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// The form of a flag's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlagForm {
     /// No value: the flag itself means this JSON value.
@@ -33,9 +32,7 @@ pub enum FlagForm {
 pub struct Flag {
     /// The name, without its dashes.
     pub long: &'static str,
-    /// Further names. May be empty.
     pub other_names: &'static [&'static str],
-    /// The short form, one letter.
     pub short: Option<char>,
     /// The placeholder of the value in help. `FILE`, `DIR`, `AGENT`, `ID` and `POLICY` also decide what a shell offers.
     pub metavar: &'static str,
@@ -56,7 +53,6 @@ pub struct Flag {
     pub also: &'static str,
 }
 
-/// The flag `--help`, which every command has.
 pub const HELP: Flag = Flag {
     short: Some('h'),
     group: Some("Help"),
@@ -64,7 +60,6 @@ pub const HELP: Flag = Flag {
 };
 
 impl Flag {
-    /// Whether `name` is one of the flag's long names.
     pub fn is_named(&self, name: &str) -> bool {
         self.long == name || self.other_names.contains(&name)
     }
@@ -77,7 +72,6 @@ impl Flag {
         }
     }
 
-    /// Whether the flag may be repeated to add values.
     pub fn repeats(&self) -> bool {
         match self.value {
             FlagForm::Item | FlagForm::Pair => true,
@@ -96,7 +90,6 @@ impl Flag {
         value.unwrap_or_else(|| self.default.to_owned()) + self.also
     }
 
-    /// The completions for the flag's value.
     pub fn offers(&self) -> Offers {
         match self.metavar {
             _ if self.field.is_some_and(|field| field.name == "mode") => Offers::Modes,
@@ -111,7 +104,6 @@ impl Flag {
     }
 }
 
-/// A JSON string, number or boolean as a person writes it. `None`: it is a list, an object or null.
 fn scalar(json: &str) -> Option<String> {
     match serde_json::from_str(json).ok()? {
         Json::String(text) => Some(text),
@@ -121,30 +113,25 @@ fn scalar(json: &str) -> Option<String> {
     }
 }
 
-/// A flag on a command line.
 #[derive(Debug)]
 pub struct GivenFlag {
     /// The flag's index in the flags of the command.
     pub at: usize,
-    /// The flag's value. Empty if the flag takes none.
+    /// Empty if the flag takes none.
     pub value: OsString,
 }
 
-/// A function that stores the value of a command's own flag.
 pub type SetOwn<T> = fn(&mut T, &'static Flag, OsString) -> Result<(), Wrong>;
-/// A function that stores the value of a flag that sets a field of run.start.
 type SetField<T> = fn(&mut T, &'static Flag, &'static Field, OsString) -> Result<(), Wrong>;
 
 /// Sets the part with this name from a value of the flag.
 pub type SetPart<T> = fn(&mut T, &str, &Flag, OsString) -> Result<(), Wrong>;
 
-/// A command line with flags that set fields of run.start.
 pub trait HasFields {
-    /// Stores the value of a flag that sets a field. Error: the value does not fit the field.
+    /// Error: the value does not fit the field.
     fn set_field(&mut self, flag: &'static Flag, field: &'static Field, value: OsString) -> Result<(), Wrong>;
 }
 
-/// A flag with the function that stores its value.
 #[derive(Debug)]
 pub struct Row<T: 'static> {
     pub flag: Flag,
@@ -167,7 +154,6 @@ enum Set<T: 'static> {
     Output(fn(&mut T) -> &mut Output),
     Json(fn(&mut T) -> &mut Output),
     Own(SetOwn<T>),
-    /// Sets the part with this name.
     Part(&'static str, SetPart<T>),
     Field(&'static Field, SetField<T>),
 }
@@ -189,7 +175,6 @@ pub const fn flags<T, const N: usize>(rows: &[Row<T>]) -> [Flag; N] {
     flags
 }
 
-/// Stores the values of all flags of a command line, in order.
 pub fn store<T: Default>(rows: &'static [Row<T>], given: Vec<GivenFlag>) -> Result<T, Wrong> {
     let mut read = T::default();
     for GivenFlag { at, value } in given {
@@ -209,7 +194,6 @@ pub fn store<T: Default>(rows: &'static [Row<T>], given: Vec<GivenFlag>) -> Resu
     Ok(read)
 }
 
-/// Stores the flags of the command `name`, which takes no words.
 pub fn store_alone<T: Default>(
     name: &str,
     rows: &'static [Row<T>],
@@ -220,7 +204,6 @@ pub fn store_alone<T: Default>(
     store(rows, given)
 }
 
-/// Creates the flag of a field of run.start.
 pub const fn field<T: HasFields>(name: &str, metavar: &'static str, help: &'static str) -> Row<T> {
     let field = fields::known(name);
     let (value, values): (FlagForm, &[&str]) = match field.form {
@@ -245,7 +228,7 @@ pub const fn field<T: HasFields>(name: &str, metavar: &'static str, help: &'stat
     sets(field, Flag { values, ..Flag::new(field.flag, metavar, value, help) })
 }
 
-/// Creates a flag without a value that sets a field of run.start to `meaning`, written as JSON.
+/// Sets a field of run.start to `meaning`, written as JSON.
 pub const fn switch<T: HasFields>(name: &str, meaning: &'static str, help: &'static str) -> Row<T> {
     let field = fields::known(name);
     sets(field, Flag::new(field.flag, "", FlagForm::Switch(meaning), help))
@@ -255,7 +238,6 @@ const fn sets<T: HasFields>(field: &'static Field, flag: Flag) -> Row<T> {
     Row { flag: Flag { field: Some(field), ..flag }, set: Set::Field(field, T::set_field) }
 }
 
-/// Creates a command's own flag that takes a value.
 pub const fn own<T>(
     long: &'static str,
     metavar: &'static str,
@@ -266,12 +248,10 @@ pub const fn own<T>(
     Row { flag: Flag::new(long, metavar, value, help), set: Set::Own(set) }
 }
 
-/// A flag of its own that sets the part `name`.
 pub const fn part<T>(name: &'static str, flag: Flag, set: SetPart<T>) -> Row<T> {
     Row { flag, set: Set::Part(name, set) }
 }
 
-/// Creates a command's own flag whose value is a text.
 pub const fn own_text<T>(
     long: &'static str,
     metavar: &'static str,
@@ -281,7 +261,6 @@ pub const fn own_text<T>(
     Row { flag: Flag::new(long, metavar, FlagForm::Text, help), set: Set::Text(place) }
 }
 
-/// Creates a command's own flag whose value is a path.
 pub const fn own_path<T>(
     long: &'static str,
     metavar: &'static str,
@@ -291,22 +270,18 @@ pub const fn own_path<T>(
     Row { flag: Flag::new(long, metavar, FlagForm::Text, help), set: Set::Path(place) }
 }
 
-/// Creates a command's own flag that takes no value.
 pub const fn own_switch<T>(long: &'static str, help: &'static str, set: fn(&mut T)) -> Row<T> {
     Row { flag: Flag::new(long, "", FlagForm::Switch("true"), help), set: Set::Switch(set) }
 }
 
-/// Creates `--output` for a command other than a run.
 pub const fn output<T>(place: fn(&mut T) -> &mut Output) -> Row<T> {
     Row { flag: OUTPUT, set: Set::Output(place) }
 }
 
-/// Creates `--json` for a command other than a run.
 pub const fn json<T>(place: fn(&mut T) -> &mut Output) -> Row<T> {
     Row { flag: JSON, set: Set::Json(place) }
 }
 
-/// The arguments of a command that has only `--output`.
 #[derive(Debug, Default)]
 pub struct OutputArgs {
     pub output: Output,
@@ -317,19 +292,16 @@ impl OutputArgs {
         &[output(|to: &mut OutputArgs| &mut to.output).begins("Output"), json(|to| &mut to.output)];
 }
 
-/// Creates `--agent` for a command other than a run.
 pub const fn agent<T>(help: &'static str, place: fn(&mut T) -> &mut Option<String>) -> Row<T> {
     own_text("agent", "AGENT", help, place).short('a').default(DEFAULT)
 }
 
-/// The flag `--output`.
 pub(super) const OUTPUT: Flag = Flag {
     values: Output::WORDS,
     default: Output::WORDS[0],
     ..Flag::new("output", "MODE", FlagForm::Text, "cli for a person, json for a program")
 };
 
-/// The flag `--json`.
 pub(super) const JSON: Flag = Flag::new("json", "", FlagForm::Switch("true"), "the same as --output json");
 
 impl Flag {
@@ -367,7 +339,6 @@ impl<T> Row<T> {
         self.with(flag)
     }
 
-    /// Adds one letter as the short form.
     pub const fn short(self, letter: char) -> Row<T> {
         let flag = Flag { short: Some(letter), ..self.flag };
         self.with(flag)
@@ -388,13 +359,11 @@ impl<T> Row<T> {
         self.with(flag)
     }
 
-    /// Adds a text after the default.
     pub const fn also(self, also: &'static str) -> Row<T> {
         let flag = Flag { also, ..self.flag };
         self.with(flag)
     }
 
-    /// Adds sentences to the long help.
     pub const fn more(self, more: &'static str) -> Row<T> {
         let flag = Flag { more, ..self.flag };
         self.with(flag)

@@ -20,7 +20,7 @@ pub fn file<'a>(field: &str, text: &'a str) -> Option<&'a Path> {
     matches!(field, MCP_SERVERS | OUTPUT_SCHEMA).then(|| Path::new(path))
 }
 
-/// Converts a field's typed text to JSON. Error: the mistake, as the rest of a sentence about the value.
+/// Error: the mistake, as the rest of a sentence about the value.
 pub fn value(field: &str, text: &str) -> Result<Box<RawValue>, String> {
     let fits = |raw: Box<RawValue>| match Options::default().set(field, &raw) {
         Ok(()) => Ok(raw),

@@ -77,7 +77,6 @@ const OWN: [&str; 10] =
     ["prompt", "agent", "cwd", "session_id", "fork", "images", "conversation", "checkpoints", "progress", "metadata"];
 
 impl AcpArgs {
-    /// Stores a value of `--set`.
     fn set(&mut self, flag: &Flag, value: OsString) -> Result<(), Wrong> {
         let pair = text(flag, value)?;
         let (name, value) = pair.split_once('=').ok_or(format!("--{} must be {}.", flag.long, flag.metavar))?;
@@ -101,7 +100,6 @@ impl AcpArgs {
 /// The maximum size of an agent's own session whose history is replayed, in bytes.
 const SESSION_BYTES: u64 = 16 << 20;
 
-/// Runs the command; returns the exit code.
 fn run(typed: &AcpArgs) -> u8 {
     match server(typed) {
         Ok(server) => serve::serve(server),
@@ -175,7 +173,6 @@ fn facts(typed: &AcpArgs, layers: &Layers, agent: &Agent, options: Options) -> F
     }
 }
 
-/// The reason why the agent cannot start.
 fn why_missing(agent: &Agent) -> Option<String> {
     if find(&agent.base).is_some() {
         return None;
@@ -184,7 +181,7 @@ fn why_missing(agent: &Agent) -> Option<String> {
     Some(format!("{} is not installed.{install}", agent.display_name))
 }
 
-/// The content of an agent's own session. `None`: it is not in a file that we read.
+/// `None`: the session is not in a file that we read.
 fn own_session(agent: &Agent, id: &str) -> Option<Vec<StoredPart>> {
     let Some(SessionStore::File(files)) = &agent.native().sessions else { return None };
     let read = files.parts.filter(|_| is_session_id(id))?;

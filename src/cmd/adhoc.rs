@@ -33,19 +33,15 @@ use std::panic::catch_unwind;
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
 
-/// Hints that ask a person to type the prompt, in the foreground and in the background.
 const TYPE: &str = "spektacular: type the prompt, and end it with Ctrl-D";
 const FETCH: &str = "spektacular: waiting for the prompt: bring the run to the foreground with fg";
 
-/// The refusal of a conversation for a person who cannot type.
 const NO_TERMINAL: &str = "A conversation needs a terminal: its prompts are typed. From a program, use adhoc \
                            --conversation --output json.";
 
-/// The silence in a log after which a line reports that the run continues. CI systems stop jobs after some minutes of
-/// silence.
+/// After this silence in a log, a line says that the run continues: CI systems stop jobs that are silent for minutes.
 const LOG_HEARTBEAT: Seconds = Seconds(60.0);
 
-/// Runs the command with the registered signals; returns the exit code.
 pub(crate) fn run(adhoc: Adhoc, signals: Option<SignalChannels>) -> u8 {
     let mut peer = JsonLines::new(adhoc.log_id);
     run_with(adhoc, signals, &mut peer)
@@ -77,7 +73,7 @@ fn begin(adhoc: Adhoc, engine: Option<Engine>, peer: &mut dyn Peer) -> u8 {
     }
 }
 
-/// The engine with these signals. `None`: they are not registered yet.
+/// `None`: the signals are not registered yet.
 fn engine(signals: Option<SignalChannels>) -> Engine {
     Engine::with(signals.or_else(|| signals::listen().ok()), Source::Nothing)
 }
@@ -99,7 +95,7 @@ fn crashed(mut adhoc: Adhoc, engine: Option<Engine>) -> u8 {
     }
 }
 
-/// Reports a run that cannot begin; an orchestrator gets a terminal frame. `output`: the choice on the command line.
+/// An orchestrator gets a terminal frame. `output`: the choice on the command line.
 pub(crate) fn refuse(
     workflow: Option<WorkflowKind>,
     output: Option<Output>,
@@ -124,13 +120,11 @@ fn refuse_with(mut adhoc: Adhoc, loaded: Loaded, failure: Failure, engine: Optio
     refused(runner, job(adhoc, loaded), failure, peer, engine)
 }
 
-/// Carries a run that fails at once.
 fn refused(runner: TaskRunner, job: Job, failure: Failure, peer: &mut dyn Peer, engine: Option<Engine>) -> u8 {
     let job = Job { begin: Begin::Refused(failure), record: None, debug_log: None, ..job };
     runner.run(reading(engine, Source::Nothing), job, peer, None).code
 }
 
-/// The engine, which reads its input from `source`.
 fn reading(engine: Option<Engine>, source: Source) -> Engine {
     let mut engine = engine.unwrap_or_else(|| Engine::start(Source::Nothing));
     engine.read(source);
@@ -215,8 +209,7 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>, peer: &mut dyn
     code
 }
 
-/// Carries out `--dry-run`: shows the process that the run would start. A run that would be
-/// refused is refused here too.
+/// A run that would be refused is refused here too.
 fn plan(
     runner: TaskRunner,
     prepared: Result<Box<Prepared>, Failure>,
@@ -325,7 +318,6 @@ fn shell_code(ended: &Report) -> u8 {
     ended.signal.and_then(|signal| u8::try_from(128 + signal).ok()).unwrap_or(ended.code)
 }
 
-/// The request for the worktree that the command line asks for, and its counterpart for the end of the run.
 fn fresh_worktree(wanted: Option<Wanted>, job: &Job) -> (Option<WorktreeRequest>, Option<WorktreeEnd>) {
     let Some(wanted) = wanted else { return (None, None) };
     let (options, _) = job.layers.under(Options::default());
@@ -334,8 +326,7 @@ fn fresh_worktree(wanted: Option<Wanted>, job: &Job) -> (Option<WorktreeRequest>
     (Some(request), Some(end))
 }
 
-/// Closes the run's worktree, whose process ends with this code even if that takes too long. Returns the file for the
-/// run's session.
+/// The process ends with this code even if closing takes too long. Returns the file for the run's session.
 fn close(end: Option<WorktreeEnd>, last: Option<SessionFile>, (ended, code): (&Report, u8)) -> Option<SessionFile> {
     ended.last_resort.iter().for_each(|end| end.promise(code));
     match end {
@@ -349,8 +340,7 @@ fn keyboard(reads_stdin: bool) -> Option<Keyboard> {
     Keyboard::at_stdin().or_else(|| Keyboard::controlling().filter(|_| reads_stdin))
 }
 
-/// Sets the session that `--continue` or the name in `--session` stands for. Fails if this directory has no such session,
-/// or if `--name` is taken.
+/// Resolves `--continue` and a name in `--session`. Error: no such session is here, or `--name` is taken.
 fn find_session(adhoc: &mut Adhoc, config: &Config) -> Result<(), String> {
     let layers = || config.layers().0;
     if adhoc.go_on {
@@ -396,13 +386,11 @@ impl Named {
         }
     }
 
-    /// Whether there are files to read.
     fn any(&self) -> bool {
         self.system_prompt.is_some() || !self.fields.is_empty() || self.answers_file.is_some()
     }
 
-    /// Reads all files and the prompt. `options`: returns the other fields of run.start, given whether there are
-    /// answers.
+    /// `options`: returns the other fields of run.start, given whether there are answers.
     fn prepare(self, prompt: Option<Prompt>, options: impl FnOnce(bool) -> Options) -> Result<Box<Prepared>, Failure> {
         let usage = |message: String| Failure::new(Code::Usage, message);
         let (above, answers) = self.read().map_err(usage)?;
@@ -458,7 +446,7 @@ impl Kept {
         }
     }
 
-    /// Whether to store the session. `otherwise`: the choice for a session without a name.
+    /// `otherwise`: the choice for a session without a name.
     fn wanted(&self, otherwise: bool) -> bool {
         match self {
             Kept::Not => false,
@@ -467,7 +455,6 @@ impl Kept {
         }
     }
 
-    /// The flag that resumes the session.
     fn flag(&self) -> Option<String> {
         match self {
             Kept::Not => None,
@@ -476,7 +463,7 @@ impl Kept {
         }
     }
 
-    /// Stores the session. `first_line`: that of the prompt. Error: what a person must know about it.
+    /// `first_line`: that of the prompt. Error: what a person must know about it.
     fn keep(self, last: Option<SessionFile>, ended: &Report, first_line: Option<String>) -> Result<(), &'static str> {
         let words = ended.redacted(&first_line.unwrap_or_default());
         let name = match self {

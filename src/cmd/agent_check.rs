@@ -18,16 +18,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The time limit of an agent's version query.
 const VERSION_LIMIT: Duration = Duration::from_secs(15);
-/// The maximum bytes to read of a file or an answer.
 const FILE_BYTES: u64 = 1 << 20;
 
-/// The findings for one agent.
 pub(super) struct Check {
-    /// The agent's program.
     pub(super) path: Option<PathBuf>,
-    /// The version that the program reports.
     pub(super) version: Option<String>,
     /// The reason why a run could not start it. `None`: it is available.
     pub(super) problem: Option<String>,
@@ -35,7 +30,6 @@ pub(super) struct Check {
     pub(super) lacks: Option<&'static str>,
     /// Whether the agent is logged in, and the evidence.
     pub(super) logged_in: (LoggedIn, &'static str),
-    /// The capabilities of a run with this agent.
     pub(super) capabilities: Capabilities,
 }
 
@@ -83,7 +77,6 @@ fn entry_here(agent: &Agent) -> Cow<'_, Base> {
     base.map_or(Cow::Borrowed(&agent.base), Cow::Owned)
 }
 
-/// Whether the agent is logged in, and the reason in words.
 pub(super) fn login(agent: &Agent) -> (LoggedIn, &'static str) {
     match agent.base.program {
         Program::Myself => (LoggedIn::Yes, "it needs no login"),
@@ -100,8 +93,7 @@ pub(super) fn capabilities(agent: &Agent, layers: &Layers) -> Capabilities {
     agent.capabilities(options.resolve("{prompt}".into(), agent.name.clone(), cwd))
 }
 
-/// The version that the program reports, if any. `number`: the agent's own. Error: the reason why the program cannot be
-/// started.
+/// `number`: the agent's own. Error: the reason why the program cannot be started.
 fn answer(agent: &Agent, asking: &Queries, number: usize) -> Result<Option<String>, String> {
     let base = &*entry_here(agent);
     let program = match &base.program {
@@ -151,7 +143,6 @@ fn not_started(program: &str) -> String {
     format!("{program} cannot be started: check its permissions and its interpreter")
 }
 
-/// The command that asks a program for its version.
 struct Question {
     args: Vec<String>,
     /// Variables that move the program's files to an empty folder.
@@ -160,7 +151,7 @@ struct Question {
 }
 
 impl Question {
-    /// The query for an agent's version. `None`: its version cannot be queried.
+    /// `None`: the agent's version cannot be queried.
     fn version_of(agent: &Agent, base: &Base, native: &'static Native) -> Option<Question> {
         let folders = native.version.as_ref().map_or(&[] as &[&str], |version| version.folders);
         let flag = native.version.as_ref().map(|version| version.flag).or(agent.version);

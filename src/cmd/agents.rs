@@ -64,7 +64,6 @@ const FLAGS: &[Row<AgentsArgs>] = &[
 struct AgentsArgs {
     what: AgentsAction,
     output: Output,
-    /// Whether `--all` is given: show each unavailable agent.
     all: bool,
 }
 
@@ -72,9 +71,8 @@ struct AgentsArgs {
 enum AgentsAction {
     #[default]
     List,
-    /// The action `check`, for one agent or for all.
+    /// `None`: all agents.
     Check(Option<String>),
-    /// The action `verify`, for one agent.
     Verify(String),
 }
 
@@ -103,7 +101,6 @@ fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<AgentsArgs, Wrong
     }
 }
 
-/// Runs the command; returns the exit code.
 fn run(typed: &AgentsArgs) -> u8 {
     done(typed).unwrap_or_else(|failure| complain(&failure))
 }
@@ -166,7 +163,6 @@ fn check(agents: &[&Agent], layers: &Layers, typed: &AgentsArgs) -> (String, boo
     (between_words(&parts.join("\n"), live_columns(), indent), available)
 }
 
-/// The parts of a sandbox that this system keeps, and the changes for the others.
 fn sandbox() -> Value {
     let kernel = kernel();
     let remedy = Some(remedies(&kernel).join("; ")).filter(|remedy| !remedy.is_empty());
@@ -179,7 +175,6 @@ fn sandbox() -> Value {
     }
 }
 
-/// The changes of this system after which it would keep all parts of a sandbox.
 fn remedies(kernel: &Result<Kernel, String>) -> Vec<String> {
     match kernel {
         Ok(kernel) => [
@@ -195,7 +190,6 @@ fn remedies(kernel: &Result<Kernel, String>) -> Vec<String> {
     }
 }
 
-/// The changes of a system without Landlock.
 const NO_LANDLOCK: &str = "it needs Linux 6.2 or later, built with CONFIG_SECURITY_LANDLOCK, with landlock among the names \
                            in /sys/kernel/security/lsm, and in a container a seccomp profile that permits Landlock";
 
@@ -244,7 +238,6 @@ fn entry(agent: &Agent) -> Value {
     })
 }
 
-/// The last check in words: the version, and what the agent did not keep.
 fn tested(agent: &Agent) -> String {
     let Some(tested) = agent.tested else { return "untested".into() };
     let lacks: Vec<&str> = tested.lacking().map(Promise::word).collect();
@@ -252,7 +245,7 @@ fn tested(agent: &Agent) -> String {
     format!("tested {}{lacks}", tested.version)
 }
 
-/// The agents, one per line. `width`: of the terminal, in columns.
+/// `width`: of the terminal, in columns.
 fn table(agents: &[&Agent], width: usize) -> String {
     let first = agents.iter().map(|agent| agent.name.chars().count()).max().unwrap_or_default() + 2;
     let line = |agent: &&Agent| {

@@ -28,7 +28,6 @@ pub(super) const COMMAND: Command = Command {
     )
 };
 
-/// Runs the command; returns the exit code.
 fn run() -> u8 {
     match relay() {
         Ok(()) => 0,

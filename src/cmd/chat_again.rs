@@ -8,7 +8,6 @@ use crate::protocol::failure::{Code, Failure};
 use crate::terminal::{ChosenSettings, Setting};
 use std::ffi::OsString;
 
-/// The command line of a conversation that continues this one.
 pub(super) struct ChatAgain {
     flags: Vec<RepeatedFlag>,
     cwd: Option<String>,
@@ -39,7 +38,7 @@ impl ChatAgain {
         }
     }
 
-    /// The arguments for these settings. `session`: the session to continue, which another agent cannot.
+    /// `session`: the session to continue, which another agent cannot.
     fn arguments(&self, chosen: &ChosenSettings, session: Option<&str>) -> Vec<OsString> {
         let changes = |flag: &&RepeatedFlag| {
             let is = |setting: Setting| flag.field.unwrap_or(flag.name) == setting.name();

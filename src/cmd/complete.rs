@@ -18,7 +18,7 @@ use crate::workflow::project::Project;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 
-/// Prints the completions; returns the exit code. `args`: as `help::complete::ARGUMENT` explains.
+/// `args`: as `help::complete::ARGUMENT` explains.
 pub(super) fn run(args: &[OsString]) -> u8 {
     let mut words = args.iter().map(|word| word.to_string_lossy().into_owned());
     let word = words.next().unwrap_or_default();
@@ -27,7 +27,6 @@ pub(super) fn run(args: &[OsString]) -> u8 {
     deliver(&lines(COMMANDS, &live, word, &words.collect::<Vec<_>>()))
 }
 
-/// The names of this machine and directory.
 struct Live {
     /// Whether the names of agents include the scenarios of the demo agent.
     scenarios: bool,
@@ -78,7 +77,6 @@ impl LiveNames for Live {
     }
 }
 
-/// The name of a session, if it has one, and its id.
 fn session(agent: &str, stored: &Stored) -> impl Iterator<Item = Candidate> + use<> {
     let about = format!("{agent}: {}", one_line(&stored.words));
     let words = [stored.name.as_deref().map(str::to_owned), Some(stored.id.to_string())];
@@ -93,13 +91,11 @@ fn layers() -> Layers {
     config::load().config.layers().0
 }
 
-/// The help of the flag that a key stands for.
 fn about(key: &config::Key) -> &'static str {
     let sets = |flag: &&Flag| flag.field.map_or(flag.long, |field| field.name) == key.name;
     COMMANDS.iter().flat_map(|command| command.flags).find(sets).map(|flag| flag.help).unwrap_or_default()
 }
 
-/// The finished documents of the project around the current directory.
 fn documents(of: fn(&Project) -> Vec<Document>) -> Vec<Candidate> {
     let project = std::env::current_dir().and_then(|cwd| Project::around(&cwd));
     let documents = project.map(|project| of(&project)).unwrap_or_default();

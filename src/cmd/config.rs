@@ -58,18 +58,14 @@ const FLAGS: &[Row<ConfigArgs>] = &[
 #[derive(Debug, Default)]
 struct ConfigArgs {
     action: ConfigAction,
-    /// Whether `--global` is given: use the user's file, not the project's.
     global: bool,
     output: Output,
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
 enum ConfigAction {
-    /// The action `get`, with the key.
     Get(String),
-    /// The action `set`, with the key and the value.
     Set(String, String),
-    /// The action `unset`, with the key.
     Unset(String),
     #[default]
     List,
@@ -108,7 +104,6 @@ fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<ConfigArgs, Wrong
 /// The exit code of `get` and `unset` for a key without a value.
 const NOTHING: u8 = 1;
 
-/// Runs the command; returns the exit code.
 fn run(config: &ConfigArgs) -> u8 {
     let places = Places::of_process();
     let is_json = config.output == Output::Json;
@@ -135,7 +130,6 @@ fn named(name: &str) -> Result<(), Failure> {
     config::known(name).map_err(usage)
 }
 
-/// Reads the configuration. Prints warnings about ignored entries on stderr.
 fn loaded() -> Result<Config, Failure> {
     let loaded = config::load();
     let wrong = loaded.config.agents().1;
@@ -164,7 +158,6 @@ fn set(places: &Places, which: Which, name: &str, value: &str) -> Result<(), Fai
     places.set(which, name, &value)
 }
 
-/// Rejects the name of an agent that no run could find.
 fn known_agent(name: &str) -> Result<(), Failure> {
     let loaded = config::load();
     let (agents, wrong) = loaded.config.agents();
@@ -192,7 +185,7 @@ fn get(config: &Config, name: &str, json: bool) -> u8 {
     print(&if json { format!("{{\"values\":[{}]}}", lines.join(",")) } else { lines.join("\n") })
 }
 
-/// Prints all values. Masks secrets, because people share such lists.
+/// Masks secrets, because people share such lists.
 fn list(config: &Config, json: bool) -> u8 {
     let redactors = {
         let options = config.above().over(config.below());
@@ -241,7 +234,6 @@ fn path(places: &Places, which: Which, json: bool) -> Result<u8, Failure> {
     Ok(print(&one_line(&path)))
 }
 
-/// The path of a file that was read or written.
 fn shown(places: &Places, which: Which) -> String {
     places.file(which).map(|path| path.display().to_string()).unwrap_or_default()
 }
@@ -255,14 +247,12 @@ fn written(places: &Places, which: Which, json: bool) -> u8 {
     0
 }
 
-/// The files that were trusted.
 struct Trusted {
     /// The keys of the configuration file that needed trust. `None`: the project has no configuration file.
     keys: Option<Vec<String>>,
     prompts: Vec<String>,
 }
 
-/// Trusts the current text of the project's configuration file and of its prompts.
 fn trust(places: &Places) -> Result<Trusted, Failure> {
     let found = std::env::current_dir().and_then(|cwd| Project::around(&cwd));
     let prompts = found.map(|project| of_project_to_trust(&project)).unwrap_or_default();
@@ -279,7 +269,6 @@ fn trust(places: &Places) -> Result<Trusted, Failure> {
 }
 
 impl Trusted {
-    /// Prints the trusted files; returns the exit code.
     fn report(&self, places: &Places, json: bool) -> u8 {
         let Trusted { keys, prompts } = self;
         let file = keys.as_ref().map(|_| shown(places, Which::Project));

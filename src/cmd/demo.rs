@@ -64,9 +64,9 @@ struct DemoArgs {
 enum DemoAction {
     #[default]
     List,
-    /// The action `show`, for a name or the path of a file.
+    /// A name, or the path of a file.
     Show(String),
-    /// The action `play`. `None`: the default scenario.
+    /// `None`: the default scenario.
     Play(Option<String>),
 }
 
@@ -87,7 +87,6 @@ fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<DemoArgs, Wrong> 
     Ok(DemoArgs { what: act("demo", ACTIONS, words)?, ..store(FLAGS, given)? })
 }
 
-/// Runs the command; returns the exit code.
 fn run(typed: &DemoArgs) -> u8 {
     match &typed.what {
         DemoAction::List => deliver(&list(typed.output)),
@@ -135,7 +134,7 @@ fn scenario(name: &str) -> Result<(String, Scenario), Failure> {
     Ok((text, scenario))
 }
 
-/// Plays a scenario, or the default one, which also works for workflows.
+/// The default scenario also works for workflows.
 fn play_named(name: Option<&str>) -> Result<u8, Failure> {
     let (_, scenario) = scenario(name.unwrap_or(catalog::default()))?;
     let mut process = PlayingProcess::start()?;
@@ -151,7 +150,6 @@ struct PlayingProcess {
     host: Receiver<String>,
     began: Instant,
     cwd: PathBuf,
-    /// The files that it wrote, by their paths.
     written: BTreeSet<String>,
 }
 
@@ -170,8 +168,7 @@ impl PlayingProcess {
         Ok(PlayingProcess { host, began: Instant::now(), cwd, written: BTreeSet::new() })
     }
 
-    /// The folder of a file below the working directory, and the file's name. Follows no link. `create`: whether to
-    /// create the folders.
+    /// The folder of a file, and the file's name. Follows no link. `create`: whether to create the folders.
     fn folder<'p>(&self, path: &'p str, create: bool) -> Option<(OpenFolder, &'p OsStr)> {
         let path = Path::new(path);
         let mut folder = OpenFolder::open(&self.cwd).ok()?;

@@ -43,7 +43,6 @@ It needs git, and a plan that `spektacular implement` began here, or whose commi
     )
 };
 
-/// Runs the command; returns the exit code.
 fn run(typed: &OutputArgs, plan: OsString) -> u8 {
     finish(difference(typed.output, &plan))
 }

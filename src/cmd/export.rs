@@ -74,13 +74,10 @@ fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Export, Wrong> {
 
 /// The time limit for an agent to print a session.
 const LIMIT: Duration = Duration::from_secs(60);
-/// The maximum size of a session, in bytes.
 const SESSION_BYTES: u64 = 1 << 30;
 
-/// Runs the command; returns the exit code.
 fn run(typed: &Export) -> u8 {
     let layers = configured();
-    // The last session, or the one with this name.
     let last = layers.as_ref().ok().and_then(|layers| {
         let is_meant = |stored: &Stored| match typed.session.as_deref() {
             Some(session) => stored.name.as_deref() == Some(session),
@@ -156,7 +153,6 @@ fn no_session(agent: &Agent) -> Failure {
     Failure::new(Code::SessionNotFound, message)
 }
 
-/// The most recently changed file.
 pub(super) fn newest(files: Vec<PathBuf>) -> Option<PathBuf> {
     files.into_iter().max_by_key(|path| path.metadata().and_then(|meta| meta.modified()).ok())
 }

@@ -80,12 +80,10 @@ const FLAGS: &[Row<CheckArgs>] = &[
 struct CheckArgs {
     /// The files, as paths or names. At least one.
     files: Vec<OsString>,
-    /// The rules that `--ignore` names.
     ignored: Vec<String>,
     output: Output,
 }
 
-/// Reads the command line of a check. `what`: the words in its help.
 fn read(what: &str, given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<CheckArgs, Wrong> {
     if words.is_empty() {
         return Err(format!("Missing {what}: give a name, or a path that contains / or ends in .md."));
@@ -93,9 +91,7 @@ fn read(what: &str, given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Check
     Ok(CheckArgs { files: words, ..store(FLAGS, given)? })
 }
 
-/// The exit code if there are violations.
 const VIOLATED: u8 = 1;
-/// The exit code if a file cannot be read.
 const UNREADABLE: u8 = 2;
 
 pub(super) struct Findings {
@@ -107,10 +103,9 @@ pub(super) struct Findings {
     pub(super) plan: Option<WorkPlan>,
 }
 
-/// Checks one argument. `None`: it is not a document to check.
+/// `None`: the argument is not a document to check.
 type Check = fn(&Path, &OsStr, &[Rule]) -> Result<Option<Findings>, Failure>;
 
-/// Runs a check; returns the exit code.
 fn all(typed: &CheckArgs, check: Check) -> u8 {
     let ignored: Result<Vec<Rule>, String> = typed.ignored.iter().map(|name| Rule::ignored(name)).collect();
     let ignored = match ignored {
@@ -150,7 +145,6 @@ fn all(typed: &CheckArgs, check: Check) -> u8 {
     exit
 }
 
-/// The line for a README.md, which explains its folder.
 fn skipped(name: &str, output: Output) -> String {
     match output {
         Output::Json => {
@@ -173,7 +167,7 @@ fn as_json(name: &str, found: &Result<Findings, Failure>, redact: &dyn Fn(&str) 
     map_strings(&to_line(&object(name, found)), &mut |text| redact(text)) + "\n"
 }
 
-/// Formats the findings as JSON. `name`: the file that could not be read.
+/// `name`: the file that could not be read.
 pub(super) fn object(name: &str, found: &Result<Findings, Failure>) -> Value {
     let mut line = match found {
         Ok(found) => {
@@ -191,7 +185,7 @@ pub(super) fn object(name: &str, found: &Result<Findings, Failure>) -> Value {
     line
 }
 
-/// Formats a violation as JSON. A violation in another file of a plan names that file.
+/// A violation in another file of a plan names that file.
 fn violation(violation: &Violation, file: &str) -> Value {
     let mut shown = json!({"line": violation.line, "rule": violation.rule.word(), "text": violation.text});
     if violation.file != file {
@@ -208,7 +202,7 @@ fn spec(cwd: &Path, typed: &OsStr, ignored: &[Rule]) -> Result<Option<Findings>,
     spec_at(&project, &path, shown(&file), ignored).map(Some)
 }
 
-/// Checks a specification. `file`: its name in messages.
+/// `file`: its name in messages.
 pub(super) fn spec_at(project: &Project, path: &Path, file: String, ignored: &[Rule]) -> Result<Findings, Failure> {
     let contents = match project.markdown(path) {
         Ok(Contents::Missing) => Err(FileProblem::Io(io::ErrorKind::NotFound)),
@@ -234,7 +228,7 @@ fn plan(cwd: &Path, typed: &OsStr, ignored: &[Rule]) -> Result<Option<Findings>,
     plan_at(&project, &path, (&named.folder, whole), ignored).map(Some)
 }
 
-/// Checks a plan. `folder`: its folder in messages. `whole`: whether research.md and context.md must be there.
+/// `folder`: its folder in messages. `whole`: whether research.md and context.md must be there.
 pub(super) fn plan_at(
     project: &Project,
     path: &PlanPath,
@@ -247,7 +241,6 @@ pub(super) fn plan_at(
     Ok(Findings { file, tasks: plan.tasks(), violations, plan: Some(plan) })
 }
 
-/// Formats a phase as JSON.
 pub(super) fn phase(phase: &PlanPhase) -> Value {
     let task = |task: &Task| json!({"id": task.id(), "text": task.text, "done": task.done});
     json!({
@@ -261,7 +254,7 @@ pub(super) fn phase(phase: &PlanPhase) -> Value {
     })
 }
 
-/// The project of a typed argument, the path inside the project, and the path to show. `of_name`: the path of a name.
+/// The project, the path inside it, and the path to show. `of_name`: the path of a name.
 fn find(
     what: &str,
     cwd: &Path,
@@ -274,14 +267,12 @@ fn find(
     }
 }
 
-/// The project around the current directory.
 pub(super) fn around(cwd: &Path) -> Result<Project, Failure> {
     let gone = |_| Failure::refused_for(RefusalReason::NotFound, NO_DIRECTORY);
     Project::around(cwd).map_err(gone)
 }
 
-/// The file that a path names, and its project. A check may read any file: a file outside the current project belongs
-/// to the project around its own folder.
+/// A check may read any file: one outside the current project belongs to the project around its own folder.
 fn located(what: &str, cwd: &Path, path: &Path) -> Result<(Project, PathBuf), Failure> {
     let project = around(cwd)?;
     match project.inside(what, path, cwd) {

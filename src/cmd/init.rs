@@ -60,7 +60,6 @@ fn project(here: bool) -> Result<Project, Failure> {
     Project::around(&cwd).map_err(gone)
 }
 
-/// Runs the command; returns the exit code.
 fn run(typed: &Args) -> u8 {
     finish(project(typed.here).and_then(|project| Ok(report(&project, &init(&project)?, typed.output))))
 }

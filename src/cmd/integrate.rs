@@ -81,7 +81,6 @@ fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<IntegrateArgs, Wr
     Ok(typed)
 }
 
-/// Runs the command; returns the exit code.
 fn run(typed: &IntegrateArgs) -> u8 {
     finish(text(typed))
 }
@@ -119,7 +118,6 @@ fn listed(integration: &Integration, here: &Here<'_>) -> String {
     format!("{name}: {about}\n{how}\n\n{}\n", setup(here).trim_end())
 }
 
-/// The path as text for a configuration.
 fn printable<'a>(what: &str, path: &'a Path) -> Result<&'a str, Failure> {
     path.to_str().filter(|text| !text.chars().any(is_deceptive)).ok_or_else(|| {
         let message = format!("{what} must be UTF-8 without control characters, because a JSON file names it.");
@@ -127,7 +125,7 @@ fn printable<'a>(what: &str, path: &'a Path) -> Result<&'a str, Failure> {
     })
 }
 
-/// Writes the files below a folder, which must be new or empty, or `force` is set.
+/// `folder` must be new or empty, or `force` is set.
 fn write(folder: &Path, files: &[(&str, String)], force: bool) -> Result<(), Failure> {
     let failed = |error: io::Error| {
         let why = error.kind();

@@ -6,10 +6,9 @@ use std::io::IsTerminal;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
-/// The number of lines that `--diff short` shows.
 const DIFF_LINES: usize = 40;
 
-/// Whether to use colors. `live`: whether the output is a terminal that shows them.
+/// `live`: whether the output is a terminal that shows colors.
 pub(super) fn has_colors(wanted: Color, live: bool) -> bool {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let forced = set("FORCE_COLOR").map(|value| value != "0" && value != "false");
@@ -21,8 +20,7 @@ pub(super) fn has_colors(wanted: Color, live: bool) -> bool {
     }
 }
 
-/// The settings for showing the run to a person, such as colors and width. `alert`: whether the configuration wants
-/// questions announced.
+/// `alert`: whether the configuration wants questions announced.
 pub(super) fn look(adhoc: &Adhoc, alert: bool) -> Look {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let person = std::io::stderr().is_terminal();

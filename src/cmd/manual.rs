@@ -65,12 +65,10 @@ pub(super) const HELP: Command = Command {
     )
 };
 
-/// Prints the version; returns the exit code.
 pub(super) fn version() -> u8 {
     deliver(&format!("spektacular {}\n", env!("CARGO_PKG_VERSION")))
 }
 
-/// Prints help; returns the exit code.
 pub(super) fn help(shown: Help) -> u8 {
     deliver(&match shown {
         Help::Overview => overview(COMMANDS),
@@ -82,7 +80,6 @@ pub(super) fn help(shown: Help) -> u8 {
     })
 }
 
-/// The shell that the word after `completions` names.
 fn shell(words: &[OsString]) -> Result<Shell, Wrong> {
     let shells = either(Shell::NAMES);
     match words {
@@ -96,12 +93,10 @@ fn shell(words: &[OsString]) -> Result<Shell, Wrong> {
     }
 }
 
-/// Prints the script for a shell; returns the exit code.
 fn completions(shell: Shell) -> u8 {
     deliver(shell.script())
 }
 
-/// Prints the manual page; returns the exit code.
 fn man() -> u8 {
     deliver(&man::page(COMMANDS, env!("CARGO_PKG_VERSION"), &exits()))
 }
@@ -119,7 +114,6 @@ const EXITS: &[(u8, &str)] = &[
     (EXIT_UNDELIVERED, "the last frame could not be delivered: stdout was closed, or nobody read it after a stop"),
 ];
 
-/// Each exit code with its meaning and its failure codes.
 fn exits() -> Vec<(String, String)> {
     let row = |(exit, meaning): &(u8, &str)| {
         let codes: Vec<&str> =

@@ -85,7 +85,7 @@ pub static COMMANDS: &[Command] = &[
     manual::HELP,
 ];
 
-/// Runs a command line, without the program's name; returns the exit code.
+/// `args`: without the program's name. Returns the exit code.
 pub fn run(args: Vec<OsString>) -> u8 {
     if let Some((first, rest)) = args.split_first()
         && first == ARGUMENT
@@ -133,7 +133,6 @@ pub fn run(args: Vec<OsString>) -> u8 {
     adhoc::refuse(workflow, output, failure, signals)
 }
 
-/// Plays a dialogue in place of the run of a command line; returns the exit code.
 fn play(assigned: protocol_check::Assigned, args: &[OsString]) -> u8 {
     match cli::parse(COMMANDS, args.iter().cloned()) {
         Ok(Request::Start(Runnable::Run(run))) => assigned.play(*run),
@@ -142,7 +141,6 @@ fn play(assigned: protocol_check::Assigned, args: &[OsString]) -> u8 {
     }
 }
 
-/// Runs a command that starts no run.
 fn without_run(args: &[OsString]) -> u8 {
     let _ = signals::outlive_file_limits();
     match cli::parse(COMMANDS, args.iter().cloned()) {
@@ -166,14 +164,12 @@ fn start(request: Request) -> u8 {
     }
 }
 
-/// Reports a fault of our own on stderr; returns the exit code.
 pub fn crashed() -> u8 {
     let code = Code::InternalError;
     diagnose(&format!("spektacular: {}: {OUR_BUG}", code.name()));
     code.exit_code()
 }
 
-/// Reports that no thread could be started; returns the exit code.
 pub fn no_room() -> u8 {
     complain(&Failure::no_thread())
 }
@@ -182,24 +178,21 @@ pub fn command(name: &str) -> Option<&'static Command> {
     COMMANDS.iter().find(|command| command.is_named(name))
 }
 
-/// The value as a line, with its end.
 fn json_line(value: &Value) -> String {
     to_line(value) + "\n"
 }
 
-/// Reports a failure on stderr; returns the exit code. Redacts the message: a name in it can be a misplaced secret.
+/// Returns the exit code. Redacts the message: a name in it can be a misplaced secret.
 pub fn complain(failure: &Failure) -> u8 {
     let message = failure.message.for_person().redacted(&secrets_here()).into_owned();
     diagnose(&format!("spektacular: {}: {message}", failure.code.name()));
     failure.code.exit_code()
 }
 
-/// Prints a command's text, or reports its failure; returns the exit code.
 fn finish(text: Result<String, Failure>) -> u8 {
     text.map_or_else(|failure| complain(&failure), |text| deliver(&text))
 }
 
-/// Prints redacted warnings on stderr.
 fn warn<'a>(texts: impl Iterator<Item = &'a String>) {
     let mut texts = texts.peekable();
     let redactor = texts.peek().map(|_| secrets_here());
@@ -209,8 +202,7 @@ fn warn<'a>(texts: impl Iterator<Item = &'a String>) {
     }
 }
 
-/// Reads the configuration for a command without a run, and prints its warnings on stderr. Error: the configuration
-/// cannot be used.
+/// Prints the warnings on stderr. Error: the configuration cannot be used.
 fn configured() -> Result<Layers, Failure> {
     let loaded = load();
     let (layers, wrong) = loaded.config.layers();
@@ -246,8 +238,7 @@ fn default_is_missing(layers: &Layers, options: &Options) -> Option<Failure> {
     Some(Failure::new(Code::AgentNotFound, format!("{} (the default) is not installed. {help}", agent.name)))
 }
 
-/// The agent with this name, or the default agent. `from`: the flag that names the agent, after a space. Error: the
-/// agent is unknown; the message lists the known ones.
+/// `from`: the flag that names the agent, after a space. Error: lists the known agents.
 fn named<'a>(layers: &'a Layers, name: Option<&str>, from: &str) -> Result<Cow<'a, Agent>, Failure> {
     let from = if name.is_some() { from.into() } else { layers.origins.remark("agent").unwrap_or_default() };
     let name = name.unwrap_or(layers.default_agent());
@@ -261,7 +252,7 @@ mod tests {
     use crate::cli::row::GivenFlag;
     use std::collections::BTreeSet;
 
-    /// The arguments of a command line, as text. `None`: the command refuses it.
+    /// `None`: the command refuses the arguments.
     fn read(command: &Command, flags: &[(usize, &str)], words: &[&str]) -> Option<String> {
         let given = flags.iter().map(|(at, value)| GivenFlag { at: *at, value: value.into() }).collect();
         let words = words.iter().map(Into::into).collect();

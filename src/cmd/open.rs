@@ -78,10 +78,8 @@ struct Open {
     agent: Option<String>,
     prompt: Option<String>,
     session: Option<String>,
-    /// Whether `--continue` is given.
     go_on: bool,
     cwd: Option<PathBuf>,
-    /// The variables of `--env`.
     env: BTreeMap<String, String>,
     args: Vec<String>,
     /// The fields of run.start that `--model`, `--mode`, `--permissions` and `--yes` set.
@@ -105,7 +103,7 @@ impl HasFields for Open {
     }
 }
 
-/// Runs the command; returns the exit code of the agent, or of the failure that prevented its start.
+/// Returns the exit code of the agent, or of the failure that prevented its start.
 fn run(typed: &Open) -> u8 {
     open(typed).unwrap_or_else(|failure| complain(&failure))
 }
@@ -156,7 +154,6 @@ fn open(typed: &Open) -> Result<u8, Failure> {
     hand_over(&Handover { base: &agent.base, args: &args, env: &env, env_remove: interface.env_remove, cwd: &cwd })
 }
 
-/// The id of the session to open: the agent's last one in the directory, or the one that `--session` names.
 fn session_of(typed: &Open, layers: &Layers, agent: &Agent, cwd: &Path) -> Result<Option<String>, Failure> {
     let cwd = Some(cwd.to_string_lossy().into_owned());
     let place = Options { agent: Some(agent.name.clone()), cwd, ..Options::default() };

@@ -9,7 +9,6 @@ use crate::sessions::newest;
 use crate::terminal::ChatPlace;
 use std::path::{Path, PathBuf};
 
-/// The facts for the prompt line of a conversation.
 pub(super) fn surroundings(layers: &Layers) -> ChatPlace {
     let (options, agent) = layers.under(Options::default());
     let cwd = PathBuf::from(options.cwd.as_deref().unwrap_or("."));

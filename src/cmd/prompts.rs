@@ -34,7 +34,6 @@ The list shows whether each prompt is the built-in one, the user's or the projec
     )
 };
 
-/// The prompt that the word after `prompts` names.
 pub(super) fn named(words: &[OsString]) -> Result<Option<PromptKind>, Wrong> {
     match words {
         [] => Ok(None),
@@ -50,7 +49,6 @@ pub(super) fn named(words: &[OsString]) -> Result<Option<PromptKind>, Wrong> {
     }
 }
 
-/// Runs the command; returns the exit code.
 fn run(kind: Option<PromptKind>) -> u8 {
     finish(kind.map_or_else(list, |kind| in_force(kind).map(|prompt| prompt.text)))
 }
@@ -61,7 +59,6 @@ fn list() -> Result<String, Failure> {
     Ok(texts.iter().map(|text| format!("{:<width$}  {}\n", text.kind.word(), text.source.word())).collect())
 }
 
-/// The prompt in use. Prints a warning about an untrusted one on stderr.
 fn in_force(kind: PromptKind) -> Result<PromptText, Failure> {
     let cwd = std::env::current_dir().and_then(|cwd| Project::around(&cwd));
     let project = cwd.map_err(|_| Failure::new(Code::InvalidConfig, NO_DIRECTORY))?;

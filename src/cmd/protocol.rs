@@ -145,7 +145,6 @@ const SCHEMA_FLAGS: &[Row<SchemaArgs>] = &[
 struct SchemaArgs {
     /// The values of `--inbound`, `--outbound` and `--type`. At most one.
     scopes: Vec<MessageSet>,
-    /// Refused if `--strict` is given.
     unknown: UnknownParts,
 }
 
@@ -157,7 +156,6 @@ fn read_schema(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<SchemaArgs
     }
 }
 
-/// The language that the word after `command` names.
 fn language<T>(
     command: &str,
     words: &[OsString],
@@ -176,7 +174,7 @@ fn language<T>(
     }
 }
 
-/// The section that the words after `protocol` name. `None`: there are no words.
+/// `None`: there are no words.
 fn named_section(words: &[OsString]) -> Result<Option<String>, Wrong> {
     let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
     let name = words.join(" ");
@@ -189,33 +187,27 @@ fn named_section(words: &[OsString]) -> Result<Option<String>, Wrong> {
     section(&name).map(Some).ok_or_else(|| unknown.message(section_names().into_iter(), otherwise))
 }
 
-/// Prints the reference, or one section of it; returns the exit code.
 fn reference(section: Option<String>) -> u8 {
     deliver(section.as_deref().unwrap_or(REFERENCE))
 }
 
-/// Prints the JSON Schema; returns the exit code.
 fn schema(typed: SchemaArgs) -> u8 {
     let scope = typed.scopes.into_iter().next().unwrap_or_default();
     deliver(&publish::schema(&scope, typed.unknown))
 }
 
-/// Prints the types for a language; returns the exit code.
 fn types(language: Language) -> u8 {
     deliver(language.types())
 }
 
-/// Prints a client; returns the exit code.
 fn client(client: Client) -> u8 {
     deliver(&client.file())
 }
 
-/// Prints the examples; returns the exit code.
 fn examples() -> u8 {
     deliver(publish::EXAMPLES)
 }
 
-/// Prints the version of the protocol; returns the exit code.
 fn version(typed: &OutputArgs) -> u8 {
     let ProtocolVersion { v, minor, spektacular } = ProtocolVersion::OURS;
     let text = match typed.output {

@@ -45,7 +45,6 @@ const FLAGS: &[Row<Replay>] =
 #[derive(Debug, Default)]
 struct Replay {
     file: PathBuf,
-    /// Whether to fail if the host deviates from the recording.
     strict: bool,
     /// The arguments with which the played agent was started.
     args: Vec<OsString>,
@@ -57,12 +56,11 @@ fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Replay, Wrong> {
     Ok(Replay { file, args: words.collect(), ..store(FLAGS, given)? })
 }
 
-/// The maximum size of a recording, in bytes.
 const FILE_BYTES: u64 = 1 << 30;
 /// The exit code under `--strict` when the host deviates from the recording.
 const DIFFERS: u8 = 65;
 
-/// Plays the recording; returns the recorded exit code.
+/// Returns the recorded exit code.
 fn run(replay: &Replay) -> u8 {
     let text = read_text(&replay.file, FILE_BYTES).map_err(|error| {
         let is_long = error.kind() == ErrorKind::FileTooLarge;
@@ -88,14 +86,12 @@ struct Player {
     ids: HashMap<String, String>,
     /// Likewise for the host's unanswered JSON-RPC requests, verbatim.
     rpc_ids: HashMap<String, String>,
-    /// The recorded name of the server of our own tool. `None`: the recording has none, or a name from an older
-    /// version.
+    /// The server of our own tool. `None`: the recording has none, or a name from an older version.
     recorded_server: Option<String>,
     /// The server's current name, once the host has sent it.
     server: Option<String>,
 }
 
-/// An action of the host.
 enum Heard {
     Same,
     Differs,
@@ -208,7 +204,7 @@ impl Player {
         self.in_own_directory(&self.with_current_ids(&line))
     }
 
-    /// The line with the current id in the place of each recorded one, in one pass whatever their number.
+    /// Takes one pass, whatever the number of ids.
     fn with_current_ids(&self, line: &str) -> String {
         let mut pieces = line.split('"').peekable();
         let mut out = pieces.next().unwrap_or_default().to_owned();
@@ -223,7 +219,6 @@ impl Player {
         out
     }
 
-    /// The line with the own working directory in the place of the recorded one.
     fn in_own_directory(&self, line: &str) -> String {
         let Some(cwd) = &self.recorded_cwd else { return line.to_owned() };
         let mut pieces = line.split(cwd.as_str());
@@ -290,7 +285,6 @@ mod tests {
     use super::{Player, Recording, Replay};
     use crate::recording::Header;
 
-    /// A player of a recording that was made in this directory.
     fn player(cwd: &str) -> Player {
         let header = Header { cwd: Some(cwd.to_owned()), ..Header::default() };
         let replay = Replay { strict: true, ..Replay::default() };

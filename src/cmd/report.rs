@@ -53,7 +53,7 @@ const FLAGS: &[Row<ReportArgs>] = &[
 
 #[derive(Debug, Default)]
 struct ReportArgs {
-    /// The files with frames or recordings. `-` is stdin.
+    /// `-` is stdin.
     files: Vec<PathBuf>,
     /// `None`: stdout.
     out: Option<PathBuf>,
@@ -67,7 +67,6 @@ fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<ReportArgs, Wrong
     Ok(ReportArgs { files: words.into_iter().map(PathBuf::from).collect(), ..store(FLAGS, given)? })
 }
 
-/// Runs the command; returns the exit code.
 fn run(typed: &ReportArgs) -> u8 {
     let mut report = ReportPage::default();
     let read = typed.files.iter().try_for_each(|file| add(&mut report, file));
@@ -88,7 +87,7 @@ fn run(typed: &ReportArgs) -> u8 {
     }
 }
 
-/// Adds a file to the report. Error: a sentence about the file.
+/// Error: a sentence about the file.
 fn add(report: &mut ReportPage, file: &Path) -> Result<(), String> {
     let is_stdin = file == Path::new("-");
     let name = if is_stdin { "stdin".into() } else { one_line(&file.to_string_lossy()) };

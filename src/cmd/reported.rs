@@ -18,20 +18,17 @@ pub(super) struct ReportFile(File);
 pub(super) struct Reported<'a> {
     peer: &'a mut dyn Peer,
     report: ReportPage,
-    /// Numbers the frames of the report.
     stamper: Stamper,
     frame: Vec<u8>,
 }
 
 impl ReportFile {
-    /// Opens the file. Error: it cannot be written.
     pub(super) fn open(path: &Path, project: Option<&Path>) -> Result<ReportFile, Failure> {
         let message = "--report: the file cannot be written. Name a regular file in a writable directory. Below the \
                        project's directory, no part of the path may be a symbolic link.";
         create_private(path, project).map(ReportFile).map_err(|_| Failure::new(Code::Usage, message))
     }
 
-    /// Writes the page. Error: the system's.
     pub(super) fn write(mut self, report: &ReportPage) -> std::io::Result<()> {
         self.0.write_all(report.page().as_bytes())
     }

@@ -26,7 +26,7 @@ const EXIT_LIMIT: Duration = Duration::from_millis(500);
 /// The length of the first line, in bytes, from which it counts as an answer without being read.
 const ANSWER_BYTES: usize = 1 << 20;
 
-/// Runs the launcher; returns the server's exit code. `args`: the address of the report, and the server's command.
+/// Returns the server's exit code. `args`: the address of the report, and the server's command.
 pub(super) fn run(args: &[OsString]) -> u8 {
     let [address, command, args @ ..] = args else { return NOT_STARTED };
     let address = address.to_string_lossy().into_owned();
@@ -148,7 +148,6 @@ impl<R: Read, F: FnMut()> Read for AwaitsAnswer<R, F> {
     }
 }
 
-/// Whether a line is the answer to `initialize`.
 fn is_answer(line: &[u8]) -> bool {
     let text = String::from_utf8_lossy(line);
     let result = Object::parse(text.trim()).and_then(|message| message.object("result"));

@@ -61,7 +61,6 @@ struct SessionsArgs {
 /// The actions of `sessions`. A session is named by its id or its name.
 #[derive(Debug, Default, PartialEq, Eq)]
 enum SessionsAction {
-    /// The action `list`, also without an action.
     #[default]
     List,
     Show(String),
@@ -84,15 +83,12 @@ fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<SessionsArgs, Wro
     Ok(sessions)
 }
 
-/// A session with the name of its agent.
 type Found<'a> = (&'a str, Stored);
 
-/// Runs the command; returns the exit code.
 fn run(typed: &SessionsArgs) -> u8 {
     finish(text(typed))
 }
 
-/// The list of the last sessions in a directory.
 pub(super) fn listed(layers: &Layers, cwd: &Path) -> String {
     let now = seconds_now();
     newest(layers, Some(cwd)).iter().map(|found| line(found, now)).collect()
@@ -162,7 +158,6 @@ fn can_resume(layers: &Layers, agent: &str) -> bool {
     agent.is_none_or(|agent| capabilities(agent, layers).resume != Some(false))
 }
 
-/// The facts that are stored of a session, one per line, and the command that continues it, if its agent can.
 fn shown((agent, stored): &Found<'_>, cwd: &Path, now: u64, can_resume: bool) -> String {
     let Stored { id, at, words, name, cost_usd } = stored;
     let format = format_description!("[year]-[month]-[day] [hour]:[minute] UTC");

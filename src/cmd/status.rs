@@ -39,7 +39,6 @@ No agent is started and nothing is written.",
 /// The columns between two cells.
 const GAP: usize = 2;
 
-/// A specification or a plan, checked.
 struct Row {
     document: Document,
     found: Result<Findings, Failure>,
@@ -50,7 +49,6 @@ struct Row {
     next: Option<String>,
 }
 
-/// Runs the command; returns the exit code.
 fn run(typed: &OutputArgs) -> u8 {
     let cwd = std::env::current_dir().unwrap_or_default();
     finish(around(&cwd).and_then(|project| {
@@ -79,7 +77,6 @@ fn rows(project: &Project) -> Result<(Vec<Row>, Vec<Row>), Failure> {
     Ok((spec_rows, plan_rows))
 }
 
-/// The number of a specification's requirements that the passed phases of its plan cover.
 fn covered(project: &Project, spec: &Document, plans: &[Row]) -> Option<usize> {
     let bytes = project.read(&spec.path, FILE_BYTES_MAX).ok().flatten()?;
     let ids = check("", &bytes, &[]).0.ids()?;
@@ -145,7 +142,6 @@ fn done(plan: &WorkPlan) -> String {
     format!("{done} of {} done", counted(plan.phases.len(), "phase"))
 }
 
-/// The state of the first open phase, if it failed.
 fn failed(plan: &WorkPlan) -> Option<String> {
     let phase = plan.first_open()?;
     match phase.state.as_ref()?.state {

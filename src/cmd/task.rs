@@ -29,22 +29,17 @@ use crate::workflow::{plan_run, spec_run};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// The way in which a command runs: plainly, or as a workflow.
 pub(super) struct TaskRunner {
     workflow: Option<WorkflowKind>,
     fields: WorkflowOptions,
     /// Whether the prompt comes from the command line, with paths relative to our own directory.
     typed: bool,
-    /// Whether the run makes a worktree for itself.
     in_worktree: bool,
-    /// The file for a report about the run.
     report: Option<PathBuf>,
-    /// See [`Surroundings::own`].
     own: Vec<PathBuf>,
 }
 
 impl TaskRunner {
-    /// The runner for a command line.
     pub(super) fn new(adhoc: &mut Adhoc, typed: bool) -> TaskRunner {
         // In a worktree, the arguments name its files.
         let in_worktree = adhoc.worktree.is_some();
@@ -54,8 +49,7 @@ impl TaskRunner {
         TaskRunner { workflow: adhoc.workflow, fields, typed, in_worktree, report: adhoc.report.take(), own }
     }
 
-    /// The effect that a limit of the provider has on a workflow unless somebody chose it. `person`: whether one is at a
-    /// terminal.
+    /// A workflow waits for a limit of the provider if a person is at a terminal, unless somebody chose otherwise.
     pub(super) fn on_rate_limit(&self, person: bool) -> Option<OnRateLimit> {
         // Some systems of continuous integration give their jobs a terminal.
         let unattended = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
@@ -68,7 +62,6 @@ impl TaskRunner {
         word && self.workflow == Some(WorkflowKind::Spec)
     }
 
-    /// The prompt of a run from the command line. Error: the prompt is missing.
     pub(super) fn prompt(&self, adhoc: &Adhoc) -> Result<Prompt, String> {
         let typed = Prompt::named_by(adhoc);
         let workflow = self.workflow.map(row);
@@ -99,7 +92,6 @@ impl TaskRunner {
         Surroundings { typed_in, places, dry, in_worktree: self.in_worktree, own }
     }
 
-    /// Carries the run to its end, and writes its report.
     pub(super) fn run(mut self, engine: Engine, mut job: Job, peer: &mut dyn Peer, fresh: Fresh<'_>) -> Report {
         let Some(path) = self.report.take() else { return self.carry_plainly(engine, job, peer, fresh) };
         let file = ReportFile::open(&path, job.project.as_deref());
@@ -121,8 +113,7 @@ impl TaskRunner {
         }
     }
 
-    /// Carries a workflow to its end. Not inlined, so that a plain run does not touch the 36 KiB of its
-    /// stack frame.
+    /// Not inlined, so that a plain run does not touch the 36 KiB of its stack frame.
     #[inline(never)]
     fn carry_workflow(
         self,
@@ -136,7 +127,7 @@ impl TaskRunner {
         (row(kind).carry)(engine, job, peer, (self.fields, &around, fresh))
     }
 
-    /// Shows the process that the run would start, for `--dry-run`. Error: the run would be refused.
+    /// For `--dry-run`. Error: the run would be refused.
     pub(super) fn plan(&self, options: Options, job: &Job) -> Result<DryRun, Failure> {
         let Some(kind) = self.workflow else {
             let plan = dry_run::plan(options, &job.layers, &job.warnings)?;
@@ -155,9 +146,7 @@ impl TaskRunner {
     }
 }
 
-/// A workflow, as the command line runs it.
 struct WorkflowRow {
-    /// The error for a missing argument.
     missing: &'static str,
     /// A sentence that lists the files for the missing argument, or an empty text.
     others: fn() -> String,
@@ -202,12 +191,10 @@ fn row(kind: WorkflowKind) -> &'static WorkflowRow {
     }
 }
 
-/// The project around the current directory.
 fn here() -> Option<Project> {
     Project::around(&std::env::current_dir().ok()?).ok()
 }
 
-/// Sets up the worktree of a workflow's run, if it makes one.
 fn set_up(outer: &mut WorkflowRun<'_>, fresh: Fresh<'_>) -> Result<(), Stop> {
     fresh.map_or(Ok(()), |end| end.set_up(outer))
 }
@@ -276,7 +263,6 @@ struct DryWorkflow {
     target: String,
     prompt: String,
     phases: Vec<Value>,
-    /// The phases as text for a person.
     lines: String,
 }
 
@@ -318,7 +304,6 @@ impl DryWorkflow {
 }
 
 impl DryRun {
-    /// Prints the result; returns the exit code.
     pub(super) fn show(&self, output: Output) -> u8 {
         let text = match (&self.workflow, output) {
             (None, Output::Json) => to_line(&json!(self.agent)),

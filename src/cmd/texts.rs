@@ -14,13 +14,10 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The maximum size of a text from a file or a pipe, in bytes.
 const TEXT_BYTES: u64 = limits::PROMPT_BYTES as u64;
 
 pub(super) enum Prompt {
-    /// The prompt is on the command line, or in a file that it names.
     Own(Own),
-    /// The prompt is stdin, read to its end.
     Stdin(Wish),
     /// The run continues a draft without a prompt.
     Nothing,
@@ -28,9 +25,7 @@ pub(super) enum Prompt {
     With(Own, Wish, String),
 }
 
-/// A text from the command line.
 pub(super) enum Own {
-    /// The words themselves.
     Text(String),
     File(PathBuf),
 }
@@ -41,7 +36,6 @@ impl Prompt {
         Prompt::Own(Own::Text("{prompt}".into()))
     }
 
-    /// The source that a command line names.
     pub(super) fn named_by(adhoc: &Adhoc) -> Option<Prompt> {
         let dash = adhoc.words.iter().position(|word| word == "-");
         Some(match (&adhoc.prompt, &adhoc.prompt_file, adhoc.words.as_slice()) {
@@ -57,8 +51,7 @@ impl Prompt {
         })
     }
 
-    /// Adds piped input to the prompt, or makes it the whole prompt. `first`: the maximum wait for its first byte.
-    /// `None`: there is neither.
+    /// `first`: the maximum wait for the first byte of piped input. `None`: there is neither a prompt nor input.
     pub(super) fn with_piped(prompt: Option<Prompt>, stdin: StdinKind, first: Duration) -> Option<Prompt> {
         let wish = Wish::Offered { first };
         match (prompt, stdin) {
@@ -72,8 +65,7 @@ impl Prompt {
         matches!(self, Prompt::Stdin(_) | Prompt::With(..))
     }
 
-    /// Reads the prompt. May wait for the writer of a pipe. Error: the prompt cannot be read: one sentence for the
-    /// user.
+    /// May wait for the writer of a pipe. Error: one sentence for the user.
     pub(super) fn read(self) -> Result<String, String> {
         let text = match self {
             Prompt::Nothing => return Ok(" ".into()),
@@ -129,7 +121,7 @@ fn around(before: &str, input: &str, after: &str) -> String {
 const NO_PROMPT: &str = "give the prompt as words, or - to wait for it without a limit";
 const NO_INPUT: &str = "add </dev/null to run without it, or a - to the prompt to wait for it without a limit";
 
-/// The text on stdin, without trailing line ends. `remedy`: the advice if stdin stays silent.
+/// Without trailing line ends. `remedy`: the advice if stdin stays silent.
 fn piped(wish: Wish, remedy: &str) -> Result<String, StdinProblem> {
     let notice = || diagnose(&format!("spektacular: waiting for input from a pipe: {remedy}"));
     stdin::read(wish, TEXT_BYTES, notice).map(trimmed)
@@ -146,13 +138,12 @@ fn unreadable(problem: StdinProblem, remedy: &str) -> String {
     }
 }
 
-/// The text of a file that a flag names, without trailing line ends. Error: one sentence, without the file's name.
+/// Without trailing line ends. Error: one sentence, without the file's name.
 pub(super) fn file(flag: &str, path: &Path) -> Result<String, String> {
     read_text(path, TEXT_BYTES).map(trimmed).map_err(|error| why(flag, error.kind()))
 }
 
-/// The JSON in a file, for a field of run.start. `subject`: the flag or the key that names the file. Error: one
-/// sentence, with the line and column of the fault.
+/// `subject`: the flag or the key that names the file. Error: one sentence, with the line and column of the fault.
 pub(super) fn value(subject: &str, field: &str, path: &Path) -> Result<Box<RawValue>, String> {
     let text = file(subject, path)?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
@@ -168,7 +159,6 @@ fn trimmed(mut text: String) -> String {
     text
 }
 
-/// The reasons why a file cannot be read.
 const UNREAD: &[(ErrorKind, &str)] = &[
     (ErrorKind::NotFound, "no such file"),
     (ErrorKind::PermissionDenied, "no permission to read the file"),

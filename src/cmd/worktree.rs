@@ -31,8 +31,7 @@ use time::macros::format_description;
 
 /// The time limit for the checkout, which may be of a large repository. A cancel ends it sooner.
 const CHECKOUT_LIMIT: Duration = Duration::from_secs(24 * 3600);
-/// The time limit for the looks at a repository before the checkout. git reads files that its configuration names, and
-/// such a file may be a pipe.
+/// For the looks before the checkout: git reads files that its configuration names, and one may be a pipe.
 const READ_LIMIT: Duration = Duration::from_secs(60);
 /// The time limit for the look at a worktree after its run.
 const LOOK_LIMIT: Duration = Duration::from_secs(5);
@@ -41,9 +40,7 @@ const ABANDONED_LIMIT: Duration = Duration::from_secs(10);
 /// The time from a request to end, or a deadline, to the end of the looks at the worktree; and the least time for them.
 const ASKED_LIMIT: Duration = Duration::from_millis(3500);
 const ASKED_LEAST: Duration = Duration::from_millis(300);
-/// The default time limit of each command that sets up a worktree.
 const SET_UP_LIMIT: Duration = Duration::from_secs(600);
-/// The number of characters of a commit that are shown.
 const SHORT_COMMIT: usize = 12;
 
 /// The command that goes on in a worktree.
@@ -59,7 +56,6 @@ pub(super) struct Again {
 }
 
 impl Again {
-    /// The command that goes on where this one ended.
     pub(super) fn of(adhoc: &Adhoc) -> Again {
         let command = match adhoc.workflow {
             None if adhoc.options.conversation == Some(true) => "chat",
@@ -92,7 +88,7 @@ impl Again {
         made.next().filter(|_| made.next().is_none())
     }
 
-    /// The command line. `is_stored`: whether the session of a task can be continued.
+    /// `is_stored`: whether the session of a task can be continued.
     fn line(&self, cwd: &Path, is_stored: bool) -> String {
         let mut words = vec!["spektacular".to_owned()];
         words.extend(self.words.iter().map(|word| shell(Path::new(word))));
@@ -139,7 +135,6 @@ impl Again {
     }
 }
 
-/// The worktree that a command line asks for.
 #[derive(Clone)]
 pub(super) struct Wanted {
     name: WorktreeName,
@@ -186,7 +181,6 @@ pub(super) struct WorktreeEnd {
     wanted: crossbeam_channel::Sender<Infallible>,
 }
 
-/// A worktree that was made.
 struct Made {
     worktree: Worktree,
     name: String,
@@ -194,8 +188,7 @@ struct Made {
     cwd: PathBuf,
 }
 
-/// The request for a worktree, and its counterpart for the end of the run. `cwd`: the run's directory outside it. `limit`:
-/// the time limit of the run.
+/// `cwd`: the run's directory outside the worktree. `limit`: the time limit of the run.
 pub(super) fn request(asked: Wanted, cwd: Option<&str>, limit: Option<Duration>) -> (WorktreeRequest, WorktreeEnd) {
     let (made, receiver) = channel();
     let (until, wanted) = Until::wanted(Instant::now() + limit.unwrap_or(CHECKOUT_LIMIT).min(CHECKOUT_LIMIT));
@@ -218,7 +211,6 @@ fn usage(message: String) -> Failure {
     Failure::new(Code::Usage, message)
 }
 
-/// Work that prepares a run, and its worktree.
 pub(super) fn in_worktree(
     request: Option<WorktreeRequest>,
     make: impl FnOnce() -> Result<Box<Prepared>, Failure> + Send + 'static,
@@ -233,7 +225,7 @@ pub(super) fn in_worktree(
 }
 
 impl WorktreeRequest {
-    /// Makes the worktree, and has the run take place in it. Blocks until git is done.
+    /// Blocks until git is done.
     pub(super) fn prepare(self, mut prepared: Box<Prepared>) -> Result<Box<Prepared>, Failure> {
         let made = make(self.name, &self.cwd, &self.wanted, &self.until)?;
         prepared.above.cwd = made.cwd.to_str().map(str::to_owned);
@@ -244,7 +236,6 @@ impl WorktreeRequest {
     }
 }
 
-/// The repository around a directory, for worktrees.
 pub(super) fn repository(cwd: &Path, until: &Until) -> Result<(PathBuf, Repository), Failure> {
     let gone = |_| usage("A worktree needs a working directory that exists.".to_owned());
     let cwd = cwd.canonicalize().map_err(gone)?;
@@ -322,7 +313,6 @@ fn make(name: String, cwd: &Path, wanted: &Wanted, until: &Until) -> Result<Made
 /// The number of paths that a line names.
 const NAMED: usize = 10;
 
-/// The first of these paths, for a line.
 fn listed(paths: &[PathBuf]) -> String {
     let named: Vec<String> = paths.iter().take(NAMED).map(|path| shell(path)).collect();
     let more = paths.len().saturating_sub(NAMED);
@@ -376,12 +366,11 @@ fn fill(worktree: &Worktree, name: &str, wanted: &Wanted, until: &Until) -> Resu
 }
 
 impl WorktreeEnd {
-    /// Whether commands set up the worktree.
     pub(super) fn has_set_up(&self) -> bool {
         self.asked.set_up.is_some()
     }
 
-    /// Sets up the worktree of a run that has begun. Error: nobody consented, or a command failed.
+    /// Error: nobody consented, or a command failed.
     pub(super) fn set_up(&mut self, outer: &mut WorkflowRun<'_>) -> Result<(), Stop> {
         self.begun = self.made.try_recv().ok();
         let (Some(set_up), Some(made)) = (&self.asked.set_up, &mut self.begun) else { return Ok(()) };
@@ -390,9 +379,8 @@ impl WorktreeEnd {
         Ok(complete(&mut made.worktree)?)
     }
 
-    /// Removes the worktree if it holds no work; otherwise prints how to go on with it. `last`: the file for the run's
-    /// session. `asked_at`: the request to end the run, or its deadline. Returns the file in the worktree. `None`: the
-    /// session has no directory to continue in.
+    /// Removes the worktree if it holds no work. `last`: the file for the run's session. `asked_at`: the request to end
+    /// the run, or its deadline. Returns the file in the worktree. `None`: the session has no directory to continue in.
     pub(super) fn close(self, last: Option<SessionFile>, asked_at: Option<Instant>) -> Option<SessionFile> {
         drop(self.wanted);
         point("worktree close");
@@ -423,8 +411,7 @@ impl WorktreeEnd {
     }
 }
 
-/// The lines that tell how to look at a worktree, merge it, continue in it and remove it. `work`: `None` if git cannot
-/// read it. `again`: the command that continues, and what to add to it.
+/// `work`: `None` if git cannot read the worktree. `again`: the command that continues, and what to add to it.
 fn directions(
     name: &str,
     work: Option<&Work>,
@@ -453,7 +440,6 @@ fn directions(
     text
 }
 
-/// The line about a worktree that was not completed, and could not be removed.
 fn incomplete(name: &str) -> String {
     format!("spektacular: the worktree {name} is not complete: remove it with spektacular worktrees rm {name}")
 }
@@ -467,7 +453,6 @@ fn tag(main: &Path) -> String {
     format!("-{}", &digest[digest.len() - TAG..])
 }
 
-/// The path of a worktree.
 fn place(folder: &Path, main: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}{}", tag(main)))
 }

@@ -64,7 +64,6 @@ struct WorktreesArgs {
 
 #[derive(Debug, Default, PartialEq, Eq)]
 enum WorktreesAction {
-    /// The action `list`, also without an action.
     #[default]
     List,
     Show(String),
@@ -100,22 +99,18 @@ fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<WorktreesArgs, Wr
 const GIT_LIMIT: Duration = Duration::from_secs(600);
 /// The maximum number of commits and of files that `show` lists.
 const LISTED: usize = 20;
-/// The number of characters of a commit that are shown.
 const SHORT_COMMIT: usize = 12;
 
-/// The repository with the worktrees.
 struct Trees {
     repository: Repository,
     folder: PathBuf,
     until: Until,
 }
 
-/// A worktree of a run.
 struct Tree {
     name: String,
     path: PathBuf,
     state: TreeState,
-    /// Whether a run works in it.
     is_used: bool,
     /// The number of commits that HEAD here lacks. `None`: git cannot tell.
     commits: Option<u64>,
@@ -211,7 +206,6 @@ impl Trees {
         Tree { name, path, state, is_used, commits }
     }
 
-    /// The path of the worktree with this name.
     fn find(&self, name: &str) -> Result<PathBuf, Failure> {
         let all = self.paths()?;
         match all.iter().find(|(known, _)| known == name) {
@@ -224,7 +218,6 @@ impl Trees {
         }
     }
 
-    /// The facts about a worktree, one per line.
     fn shown(&self, tree: &Tree) -> String {
         let path = shell_word(&tree.path.to_string_lossy());
         let row = |label: &str, fact: &str| format!("{label:10} {fact}\n");
@@ -393,7 +386,6 @@ impl Trees {
 }
 
 impl Tree {
-    /// The state, in one word.
     fn word(&self) -> &'static str {
         match &self.state {
             _ if self.is_used => "running",

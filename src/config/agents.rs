@@ -15,14 +15,11 @@ layer! {
         command: String = program;
         /// The arguments before those of the driver.
         args: Vec<String> = arguments;
-        /// Variables added to the environment.
         env: BTreeMap<String, String> = environment;
         /// The model, unless the run names one.
         model: String = non_empty;
         display_name: String = any_string;
-        /// Patterns that find the session's id in the output.
         session_patterns: Vec<String> = strings;
-        /// Patterns of lines that report a failure.
         failure_patterns: Vec<String> = strings;
         /// The path of the text in lines that are JSON.
         text_field: String = non_empty;

@@ -4,11 +4,9 @@ use crate::json::{Fields, to_line};
 use serde_json::value::RawValue;
 use std::ops::Range;
 
-/// One level of indentation.
 const INDENT: &str = "  ";
 
-/// The text with `value`, which must be JSON, at this path. Creates missing objects on the path. `None`: a part of the
-/// path is not an object.
+/// `value`: JSON. Creates missing objects on the path. `None`: a part of the path is not an object.
 pub(super) fn set(text: &str, path: &[&str], value: &str) -> Option<String> {
     set_at(text, 0, path, value)
 }
@@ -37,7 +35,7 @@ fn set_at(object: &str, depth: usize, path: &[&str], value: &str) -> Option<Stri
     })
 }
 
-/// Removes the value at this path; `None` if the path has no value.
+/// `None`: the path has no value.
 pub(super) fn unset(text: &str, path: &[&str]) -> Option<String> {
     let (first, rest) = path.split_first()?;
     let fields = Fields::parse(text)?;

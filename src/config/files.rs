@@ -64,13 +64,12 @@ impl Places {
     }
 }
 
-/// Whether a directory is the root of a git work tree, as git sees it: `.git` is a file with a path, or a directory with
-/// a repository.
+/// As git sees it: `.git` is a file with a path, or a directory with a repository.
 pub fn is_work_tree(dir: &Path) -> bool {
     dir.join(".git").is_file() || dir.join(".git/HEAD").exists()
 }
 
-/// A failure about a file. `why` follows the file's name.
+/// `why` follows the file's name.
 fn unusable(path: &Path, why: &str) -> Failure {
     Failure::new(Code::InvalidConfig, format!("{}{why}.", path.display()))
 }
@@ -81,20 +80,17 @@ pub(super) fn is_linked(path: &Path) -> bool {
     link(path) || path.parent().is_some_and(link)
 }
 
-/// Whether a project's file is reached through a link that leads out of the project: a stranger's project must not choose
-/// which file of the user's is read.
+/// Only a link can lead out: a stranger's project must not choose which file of the user's is read.
 pub(super) fn leads_out(path: &Path, project: &Path) -> bool {
     let inside = || Some(path.canonicalize().ok()?.starts_with(project.canonicalize().ok()?));
     is_linked(path) && inside() == Some(false)
 }
 
-/// Rejects a project's file that is a link.
 pub(super) fn not_linked(path: &Path) -> Result<(), Failure> {
     if is_linked(path) { Err(unusable(path, " is a symbolic link: replace it with a regular file")) } else { Ok(()) }
 }
 
-/// Reads a file that holds one JSON object of at most `most` bytes. An empty file counts as an empty object, a missing
-/// file is `None`.
+/// The file holds one JSON object. An empty file counts as an empty object. `None`: the file is missing.
 pub(super) fn read(path: &Path, most: usize) -> Result<Option<String>, Failure> {
     let meta = match fs::metadata(path) {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
@@ -139,8 +135,7 @@ fn parse(bytes: &[u8]) -> Result<String, String> {
     Ok(String::from_utf8_lossy(bytes).into_owned())
 }
 
-/// Changes a file of at most `most` bytes atomically: `change` maps the old text to the new one. A lock keeps other
-/// processes of this program away. `mode`: the mode of a new file.
+/// Changes the file atomically. A lock keeps other processes of this program away. `mode`: of a new file.
 pub(super) fn change(
     path: &Path,
     mode: RawMode,

@@ -17,7 +17,6 @@ use serde_json::value::{RawValue, to_raw_value};
 pub struct Key {
     /// The name, with a dot between an object and its key.
     pub name: &'static str,
-    /// The condition for a project's file to set the key.
     pub project_rule: ProjectFileRule,
     kind: Kind,
 }
@@ -29,14 +28,12 @@ enum Kind {
     /// True or false; holds the default.
     Switch(bool),
     Path,
-    /// A list of texts, each of which this check accepts.
     Texts(Checks),
 }
 
-/// The check of a list of texts. Error: the fault, as the rest of a sentence about the value.
+/// Error: the fault, as the rest of a sentence about the value.
 type Checks = fn(&[String]) -> Result<(), String>;
 
-/// The prefix of every variable.
 pub(super) const PREFIX: &str = "SPEKTACULAR_";
 
 const OUTPUT: Key = Key { name: "output", project_rule: ProjectFileRule::Free, kind: Kind::Output };
@@ -110,12 +107,10 @@ pub static KEYS: &[Key] = &{
 };
 
 impl Key {
-    /// The environment variable that sets it.
     pub fn variable(&self) -> String {
         format!("{PREFIX}{}", self.name.to_uppercase().replace('.', "_"))
     }
 
-    /// The value when no layer sets the key.
     pub fn built_in(&self) -> Option<Box<RawValue>> {
         match self.kind {
             Kind::Field(field) => match field.fallback {
@@ -162,24 +157,20 @@ impl Key {
         words.iter().map(|word| (*word).to_owned()).collect()
     }
 
-    /// Whether it is a field of run.start.
     pub(super) fn is_field(&self) -> bool {
         matches!(self.kind, Kind::Field(_))
     }
 
-    /// Reads a typed value. Error: the fault, as the rest of a sentence about the value.
     pub(super) fn typed(&self, text: &str) -> Result<Box<RawValue>, String> {
         Slot::Key(self).typed(text)
     }
 }
 
-/// The words among the values of these forms.
 fn words_of(forms: &[Form]) -> Vec<String> {
     let sets = forms.iter().filter_map(|form| if let Form::Word(set) = form { Some(set.words) } else { None });
     sets.flatten().map(|word| (*word).to_owned()).collect()
 }
 
-/// The target of one value.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Slot<'a> {
     Key(&'a Key),
@@ -195,7 +186,6 @@ impl Slot<'_> {
         }
     }
 
-    /// The outermost key, for a warning.
     pub(super) fn outermost(&self) -> &str {
         match self {
             Slot::Key(key) => key.name.split('.').next().unwrap_or_default(),
@@ -210,7 +200,7 @@ impl Slot<'_> {
         }
     }
 
-    /// Checks a value from a file. Error: the fault, as the rest of a sentence about the value.
+    /// Error: the fault, as the rest of a sentence about the value.
     pub(super) fn check(&self, raw: &RawValue) -> Result<(), String> {
         let must_be = |expected: &str| format!("must be {expected}");
         match self {
@@ -230,7 +220,7 @@ impl Slot<'_> {
         }
     }
 
-    /// The JSON of a typed value. Error: the fault, as the rest of a sentence about the value.
+    /// Error: the fault, as the rest of a sentence about the value.
     fn typed(&self, text: &str) -> Result<Box<RawValue>, String> {
         if let Slot::Key(Key { kind: Kind::Field(_), name, .. }) = self {
             return typed_fields::value(name, text);

@@ -11,12 +11,10 @@ pub struct FileModel {
     pub model: String,
     /// The agent that the file, or else a file below it, chooses for runs. The model belongs to it.
     pub agent: String,
-    /// Whether the user trusts the file. If not, its model does not reach an agent whose command line takes the model
-    /// as it is.
+    /// The model of an untrusted file does not reach an agent whose command line takes the model as it is.
     pub trusted: bool,
 }
 
-/// The configured agents and defaults.
 #[derive(Clone, Debug)]
 pub struct Layers {
     pub agents: Agents,
@@ -30,13 +28,11 @@ pub struct Layers {
 }
 
 impl Layers {
-    /// These agents without configured defaults.
     pub fn new(agents: Agents) -> Layers {
         let (above, below) = (Options::default(), Options::default());
         Layers { agents, above, below, models: Vec::new(), origins: Origins::default() }
     }
 
-    /// The agent for runs that name none.
     pub fn default_agent(&self) -> &str {
         self.above.agent.as_deref().or(self.below.agent.as_deref()).unwrap_or(DEFAULT)
     }
@@ -59,8 +55,7 @@ impl Layers {
         self.belongs_to(file, agent) && (file.trusted || !agent.takes_model_as_it_is())
     }
 
-    /// One warning per flaw in the choice of the model: a file's model that does not reach the agent of a run with
-    /// these options, and a model that the agent's vendor does not have.
+    /// A file's model that does not reach the agent, and a model that the agent's vendor does not have: a warning each.
     pub fn model_warnings(&self, options: &Options, agent: Option<&Agent>) -> Vec<String> {
         let Some(agent) = agent else { return Vec::new() };
         let used = self.models.iter().position(|file| self.is_for(file, agent));

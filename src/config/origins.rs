@@ -19,12 +19,11 @@ pub enum FieldOrigin {
 pub struct Origins(BTreeMap<&'static str, FieldOrigin>);
 
 impl Origins {
-    /// Records the origin of a field and replaces an earlier one.
+    /// Replaces an earlier origin.
     pub fn put(&mut self, field: &'static str, origin: FieldOrigin) {
         self.0.insert(field, origin);
     }
 
-    /// The origins without the fields that a run.start sets.
     pub fn without(&self, start: &Options) -> Origins {
         Origins(self.0.iter().filter(|(field, _)| !start.says(field)).map(|(k, v)| (*k, v.clone())).collect())
     }

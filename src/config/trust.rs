@@ -9,7 +9,7 @@ use crate::protocol::failure::Failure;
 use serde_json::value::RawValue;
 use std::path::Path;
 
-/// Whether a file with this text is trusted. An unreadable list trusts nothing.
+/// An unreadable list trusts nothing.
 pub(super) fn is_trusted(store: Option<&Path>, file: &Path, text: &str) -> bool {
     let known = store.and_then(|store| files::read(store, files::TRUSTED_BYTES).ok().flatten());
     let fields = known.as_deref().and_then(Fields::parse);

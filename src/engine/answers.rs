@@ -12,7 +12,6 @@ use crate::suggest::{Name, nearest};
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::{HashMap, VecDeque};
 
-/// The maximum number of keys that a warning names.
 const NAMED: usize = 20;
 
 /// Scripted answers, keyed by a question's id, header, text, kind or purpose. Keys are compared without case.
@@ -32,7 +31,6 @@ pub struct Script {
 #[derive(Debug)]
 struct Answers {
     key: String,
-    /// Whether the key matched a question.
     used: bool,
     planned: VecDeque<Planned>,
 }
@@ -52,7 +50,6 @@ enum Planned {
 }
 
 impl Script {
-    /// Whether there are no answers.
     pub fn is_empty(&self) -> bool {
         self.answers.is_empty()
     }
@@ -86,7 +83,7 @@ impl Script {
         self.answers.entry(name(key)).or_insert_with(|| Answers::new(key)).planned.push_back(planned);
     }
 
-    /// Adds answers from the command line. They replace those from a file with the same key.
+    /// The answers replace those from a file with the same key.
     pub fn add_typed(&mut self, answers: Vec<(String, String)>) {
         for (key, _) in &answers {
             self.answers.remove(&name(key));
@@ -96,7 +93,6 @@ impl Script {
         }
     }
 
-    /// Whether an answer waits to be passed to the run.
     pub(super) fn is_due(&self) -> bool {
         !self.due.is_empty()
     }
@@ -153,7 +149,6 @@ impl Script {
         Some(format!("No question matched {which}. {hint}"))
     }
 
-    /// The key that was probably meant: a header of a question, a kind or a purpose.
     fn nearest(&self, key: &str) -> Option<&str> {
         let words =
             Purpose::ALL.iter().map(|purpose| purpose.word()).chain(QuestionKind::ALL.iter().map(|kind| kind.word()));
@@ -163,7 +158,6 @@ impl Script {
         lower.iter().position(|one| one == near).map(|at| all[at])
     }
 
-    /// Takes the next answer for the run.
     pub(super) fn next(&mut self) -> Option<Inbound> {
         self.due.pop_front()
     }
@@ -190,12 +184,11 @@ impl Script {
     }
 }
 
-/// Normalises a key: keys are compared without case and without surrounding white space.
 fn name(key: &str) -> String {
     key.trim().to_lowercase()
 }
 
-/// Converts a typed answer to a value. `a,b` means several options if the question allows several and each part is one.
+/// `a,b` means several options if the question allows several and each part is one.
 fn typed(ask: &Ask, text: &str) -> Option<Box<RawValue>> {
     let whole = to_raw_value(text).ok();
     let Kind::Select { choices, multiple: true, .. } = &ask.kind else { return whole };

@@ -21,22 +21,16 @@ pub enum AskEvent {
     /// A connection sent the nonce. Lines for the connection go to this sender.
     Came(u64, Sender<String>),
     Line(u64, String),
-    /// A line that was too long.
     TooLong(u64),
-    /// The connection ended.
     Gone(u64),
 }
 
 /// The meaning of an event for the run. The number identifies the call.
 #[derive(Debug)]
 pub enum AskOutcome {
-    /// The agent has started the ask-server.
     Came,
-    /// The model asks these questions.
     Asked(u64, Vec<Ask>),
-    /// The caller no longer waits for the answers.
     Withdrawn(u64),
-    /// The model submitted its result: the result, or the reasons why it does not fit.
     Submitted(Result<Json, Vec<Mismatch>>),
 }
 
@@ -45,17 +39,14 @@ pub struct AskConnections {
     offered: Offered,
     peers: HashMap<u64, Peer>,
     calls: BTreeMap<u64, Call>,
-    /// The number of calls so far.
     count: u64,
     progress_at: Option<Instant>,
     /// The maximum size of calls and of unsent lines, in bytes.
     budget: usize,
 }
 
-/// A call that waits for the user's answers.
 #[derive(Debug)]
 struct Call {
-    /// The connection that it came from.
     from: u64,
     id: RequestId,
     /// The length of its line, in bytes.
@@ -71,7 +62,7 @@ struct Peer {
 }
 
 impl Peer {
-    /// Queues a line. Returns whether there was room for it.
+    /// Returns whether there was room for the line.
     fn send(&mut self, line: String) -> bool {
         let bytes = line.len();
         let taken = self.lines.try_send(line).is_ok();
@@ -81,7 +72,6 @@ impl Peer {
         taken
     }
 
-    /// The number of bytes that the connection has not accepted.
     fn unsent(&mut self) -> usize {
         self.lengths.drain(..self.lengths.len().saturating_sub(self.lines.len()));
         self.lengths.iter().sum()
@@ -89,7 +79,6 @@ impl Peer {
 }
 
 impl AskConnections {
-    /// Begins without a connection.
     pub fn new(offered: impl Into<Offered>) -> AskConnections {
         AskConnections {
             offered: offered.into(),
@@ -101,7 +90,6 @@ impl AskConnections {
         }
     }
 
-    /// Handles an event. Returns its meaning for the run.
     pub fn handle(&mut self, heard: AskEvent, now: Instant) -> Vec<AskOutcome> {
         match heard {
             AskEvent::Came(from, lines) => {
@@ -147,13 +135,11 @@ impl AskConnections {
         }
     }
 
-    /// The size of the kept calls and unsent lines, in bytes.
     fn held_bytes(&mut self) -> usize {
         let unsent: usize = self.peers.values_mut().map(Peer::unsent).sum();
         unsent + self.calls.values().map(|call| call.bytes).sum::<usize>()
     }
 
-    /// Ends the calls for which `is` returns true.
     fn over(&mut self, is: impl Fn(&Call) -> bool) -> Vec<AskOutcome> {
         let gone: Vec<u64> = self.calls.iter().filter(|(_, call)| is(call)).map(|(call, _)| *call).collect();
         gone.iter().for_each(|call| drop(self.calls.remove(call)));
@@ -171,12 +157,10 @@ impl AskConnections {
         if taken { Vec::new() } else { self.gone(to) }
     }
 
-    /// Sends the answer to a call.
     pub fn reply(&mut self, call: u64, replies: &[Reply]) {
         self.end(call, |server, id| server.answer(id, replies));
     }
 
-    /// Ends a call that nobody answers.
     pub fn withdraw(&mut self, call: u64) {
         self.end(call, Server::withdraw);
     }
@@ -190,12 +174,10 @@ impl AskConnections {
         }
     }
 
-    /// The time at which the next progress messages are due.
     pub fn progress_at(&self) -> Option<Instant> {
         self.progress_at.filter(|_| !self.calls.is_empty())
     }
 
-    /// Sends progress messages, if they are due.
     pub fn progress(&mut self, now: Instant) {
         if self.progress_at().is_none_or(|at| at > now) {
             return;

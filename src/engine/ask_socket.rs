@@ -30,10 +30,8 @@ const COMMAND: &str = "ask-server";
 const CONNECTIONS: usize = 8;
 /// The time limit for a connection to send the nonce.
 const NONCE_LIMIT: Duration = Duration::from_secs(5);
-/// The maximum number of lines queued for a connection that does not read.
 const LINES_WAITING: usize = 64;
 
-/// The open socket.
 pub(crate) struct AskSocket {
     folder: Arc<SocketFolder>,
     nonce: String,
@@ -42,12 +40,11 @@ pub(crate) struct AskSocket {
     _kept: Sender<AskEvent>,
     /// Dropped first, so that the listening thread accepts no further connection.
     open: Option<Sender<()>>,
-    /// The callers, which the loop asks for the meaning of each event.
     pub(crate) callers: AskConnections,
 }
 
 impl AskSocket {
-    /// Creates the socket, and listens. Error: the system's, also if no thread can be started.
+    /// Error: the system's, also if no thread can be started.
     pub(crate) fn open(folder: Arc<SocketFolder>, offered: Offered) -> io::Result<AskSocket> {
         let nonce = tree::nonce();
         let (heard_in, heard) = bounded(32);
@@ -66,8 +63,7 @@ impl AskSocket {
         Ok(socket)
     }
 
-    /// The command with which the agent starts the ask-server. The caller sets the server's name. `None`: this
-    /// program's own file is unknown.
+    /// The caller sets the server's name. `None`: this program's own file is unknown.
     pub(crate) fn server(&self) -> Option<McpServer> {
         let command = own_executable::file()?.into_os_string().into_string().ok()?;
         let address = format!("{}:{}", self.nonce, self.folder.path().join(SOCKET).to_str()?);

@@ -19,12 +19,10 @@ const BASELINE_LIMIT: Duration = Duration::from_secs(60);
 /// The time that a killed git may take to exit. After that, it is left to the kernel.
 const KILL_LIMIT: Duration = Duration::from_millis(50);
 
-/// The queries to git in one run, and the step of the run that waits for the answer.
 #[derive(Default)]
 pub(super) struct Watch {
     git: Option<Pending>,
     waiting: Option<Waiting>,
-    /// The remaining time.
     left: Duration,
     until: Option<Instant>,
     hurried: bool,
@@ -32,7 +30,6 @@ pub(super) struct Watch {
     warned: bool,
 }
 
-/// The step that waits for git.
 pub(super) enum Waiting {
     /// The sweep of processes that outlived the agent, because git could be mistaken for one of them.
     Sweep,
@@ -45,27 +42,23 @@ pub(super) enum Waiting {
 }
 
 impl Watch {
-    /// Whether no baseline has begun.
     pub(super) fn is_idle(&self) -> bool {
         self.git.is_none()
     }
 
-    /// Begins the baseline, before the agent's first process.
     pub(super) fn begin(&mut self, cwd: &Path) {
         self.git = Some(Baseline::begin(cwd, BASELINE_LIMIT));
     }
 
-    /// The channel of git's answer.
     pub(super) fn told(&self) -> Receiver<GitResult> {
         self.git.as_ref().map_or_else(never, Pending::told)
     }
 
-    /// The time at which the wait for git ends.
     pub(super) fn due(&self) -> Option<Instant> {
         self.until
     }
 
-    /// Shortens the limit, because the run must end now. A stopped run reports no changes; a run with a result still may.
+    /// A stopped run reports no changes; a run with a result still may.
     pub(super) fn hurry(&mut self, stopping: bool) {
         if stopping {
             return self.give_up();
@@ -74,12 +67,11 @@ impl Watch {
         self.until = self.until.map(|until| until.min(Instant::now() + HURRIED));
     }
 
-    /// Starts the limit, because the agent's process ended.
     pub(super) fn exited(&mut self) {
         self.left = if self.hurried { HURRIED } else { LIMIT };
     }
 
-    /// Begins the comparison. Returns the changes if they are known without git. `None`: git is comparing.
+    /// Returns the changes if they are known without git. `None`: git is comparing.
     pub(super) fn compare(&mut self, stopping: bool) -> Option<Changes> {
         let git = self.git.as_mut().filter(|_| !stopping);
         git.map_or(Some(Changes::NotARepository), |git| git.compare(self.left))
@@ -117,7 +109,6 @@ impl Watch {
         git.is_busy()
     }
 
-    /// Ends every git process of this run.
     pub(super) fn end(&mut self) {
         self.give_up();
         self.is_busy();

@@ -42,7 +42,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// A run with its peer, on its host.
 pub struct Conductor<P, H> {
     run: Run,
     peer: P,
@@ -56,22 +55,16 @@ pub struct Conductor<P, H> {
     agent: AgentLink,
     signal_source: CancelSource,
     signal: Option<i32>,
-    /// The workflow's check of run.start, until that has come.
     admission: Option<Admission>,
     first_steps: Option<Box<FirstSteps>>,
-    /// The agents that take over where another one fails, in order.
     successors: VecDeque<Successor>,
-    /// The agent that took over last.
     pub(super) took_over: Option<Successor>,
-    /// The agent that reviews, if it is another one.
     pub(super) reviewer: Option<Successor>,
     /// Below this directory, recordings follow no symbolic link.
     project: Option<PathBuf>,
-    /// Whether the recording of an earlier turn is incomplete.
     incomplete_recording: bool,
 }
 
-/// The start of the agent's processes, their input and their stderr.
 #[derive(Default)]
 struct AgentLink {
     /// The process to start once run.started is queued.
@@ -80,24 +73,18 @@ struct AgentLink {
     spawned_at: Option<Duration>,
     /// The images that a later line for the agent contains as labels.
     images: Vec<Image>,
-    /// The reason why a line could not be sent.
     unsent: Option<Failure>,
-    /// Whether the agent must end instead of resting.
     cannot_rest: bool,
-    /// Whether the next agent is to take over.
     hands_over: bool,
     stderr: stderr::StderrLines,
     mirror_stderr: bool,
 }
 
-/// The frames on their way to the peer.
 struct FrameOut {
     outbox: Outbox,
     run_id: RunId,
     frame_limit: usize,
-    /// Whether lines on stderr begin with the run's id.
     log_id: bool,
-    /// The number of messages ignored because nobody reads stdout.
     ignored: u64,
     /// Whether the terminal body was emitted, or can no longer be.
     finished: bool,
@@ -105,8 +92,7 @@ struct FrameOut {
 }
 
 impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
-    /// Creates a run that waits for its run.start. `random`: makes ids unique across processes. The caller handles the
-    /// job's `begin`.
+    /// `random`: makes ids unique across processes. The caller handles the job's `begin`.
     pub fn new(job: Job, mut peer: P, host: H, random: &str) -> Conductor<P, H> {
         let Job { layers, warnings, answers, on_eof, record, project, debug_log, mirror_stderr, signal_source, .. } =
             job;
@@ -153,9 +139,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
     }
 }
 
-/// The run's input.
 impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
-    /// Passes one event to the run and carries out its effects.
     pub fn step(&mut self, event: Event<'_>) {
         let taken = catch_unwind(AssertUnwindSafe(|| {
             point("step");
@@ -185,18 +169,15 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         self.frame_out.finished |= !self.run.is_between();
     }
 
-    /// Handles a message on stdin.
     pub(super) fn heard(&mut self, mut inbound: Inbound) {
         self.peer.heard(&mut inbound.message);
         self.inbound(inbound);
     }
 
-    /// Handles the end of stdin inside a line.
     pub(super) fn input_cut(&mut self) {
         self.peer.input_cut();
     }
 
-    /// Handles keys that a person typed.
     pub(super) fn typed(&mut self, keys: &[u8], at: Instant) {
         if let Some(understood) = self.peer.screen().map(|screen| screen.typed(keys, at)) {
             self.understood(understood);
@@ -216,7 +197,6 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         understood.messages.into_iter().for_each(|message| self.inbound(message));
     }
 
-    /// Handles the contents of the files that the command line names.
     pub(super) fn prepared(&mut self, prepared: Prepared) {
         let Prepared { above, answers, start } = prepared;
         self.layers.above = above.over(std::mem::take(&mut self.layers.above));
@@ -227,7 +207,6 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         }
     }
 
-    /// Handles a message, from the input or from elsewhere.
     pub fn inbound(&mut self, inbound: Inbound) {
         if self.frame_out.outbox.is_overfull() && self.is_noise(&inbound.message) {
             self.frame_out.ignored += 1;
@@ -264,7 +243,6 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         self.step(event);
     }
 
-    /// Checks the images of a further prompt.
     fn prompt(&self, origin: Origin, input: PromptInput) -> Event<'static> {
         let images = match (&input, self.run.settings()) {
             (PromptInput::Prompt(prompt), Some(settings)) => {
@@ -282,7 +260,6 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         }
     }
 
-    /// Checks the first run.start.
     fn start(&mut self, origin: Origin, payload: Payload) -> Event<'static> {
         let Payload { options, wrong, mut unknown, workflow } = payload;
         let said: Vec<&'static str> = Options::NAMES.iter().copied().filter(|name| options.says(name)).collect();
@@ -348,8 +325,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         Event::Start(origin, start)
     }
 
-    /// Whether the only reply to this message would be a warning. If the outbox is overfull,
-    /// such messages are only counted.
+    /// Whether the only reply would be a warning. If the outbox is overfull, such messages are only counted.
     fn is_noise(&self, message: &Message) -> bool {
         match message {
             Message::Malformed(_) | Message::UnknownType(_) => true,
@@ -362,13 +338,12 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         }
     }
 
-    /// Handles a signal that ends the run.
     pub fn signalled(&mut self, signal: i32) {
         self.signal.get_or_insert(signal);
         self.step(Event::Cancel(Origin::default(), None, self.signal_source));
     }
 
-    /// Handles a line of the agent's stdout. An owned line can be kept without a copy.
+    /// An owned line can be kept without a copy.
     pub fn line<'a>(&mut self, line: impl Into<Cow<'a, str>>) {
         let line = line.into();
         self.record(|| Moment::Agent(line.to_string()));
@@ -376,20 +351,18 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         self.complete_recording();
     }
 
-    /// Continues with a line that is too long to handle at once.
     pub fn more(&mut self) {
         self.step(Event::More);
         self.complete_recording();
     }
 
-    /// Handles text of the agent's stderr: a line with its LF, or a part of one.
+    /// `text`: a line with its LF, or a part of one.
     pub fn stderr_text(&mut self, text: &str) {
         let clean = self.agent.stderr.push(self.run.redactor(), text);
         self.said_on_stderr(clean);
         self.step(Event::Stderr(text));
     }
 
-    /// Handles the end of the agent's stderr.
     pub(super) fn stderr_ended(&mut self) {
         let rest = self.agent.stderr.finish(self.run.redactor());
         self.said_on_stderr(rest);
@@ -405,7 +378,6 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         self.complete_recording();
     }
 
-    /// Handles a question from the agent's model, or its withdrawal.
     pub(super) fn asked(&mut self, outcome: AskOutcome) {
         self.step(match outcome {
             AskOutcome::Came => Event::AskServerCame,
@@ -415,7 +387,6 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         });
     }
 
-    /// Handles a report about an MCP server.
     pub fn server_reported(&mut self, report: ServerReport) {
         let tail = stderr::tail(&report.words, self.run.redactor());
         let words = last_bytes(&tail, limits::AGENT_MESSAGE_BYTES).to_owned();
@@ -436,14 +407,12 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         self.step(Event::TreeGone(exit));
     }
 
-    /// Handles the exit of the agent's last process.
     pub fn agent_ended(&mut self, end: AgentEnd, files: FoundFiles) {
         let stderr = stderr::tail(end.stderr.unredacted(), self.run.redactor()).into();
         let files = files.map(|files| self.recordings.without_own(files));
         self.step(Event::AgentEnded(AgentEnd { stderr, ..end }, files));
     }
 
-    /// Handles a deadline.
     pub fn tick(&mut self) {
         self.step(Event::Tick);
         if self.repaint_at().is_some_and(|at| at <= Instant::now()) {
@@ -451,14 +420,12 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         }
     }
 
-    /// Handles a change of the terminal.
     pub(super) fn screen_changed(&mut self, change: ScreenChange) {
         if let Some(screen) = self.peer.screen() {
             self.frame_out.outbox.push(screen.changed(change));
         }
     }
 
-    /// Writes a diagnostic line to stderr.
     fn note(&mut self, line: &str) {
         self.frame_out.outbox.push(match self.peer.screen() {
             Some(screen) => screen.note(line),
@@ -475,17 +442,14 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         self.peer.dropped(dropped);
     }
 
-    /// Writes the finished part of the recording. Called before the loop waits.
     pub(super) fn flush_recording(&mut self) {
         self.recordings.flush();
     }
 
-    /// Whether [`Conductor::answer_in_advance`] has an answer to pass on.
     pub(super) fn has_answers(&self) -> bool {
         self.answers.is_due()
     }
 
-    /// Passes on the answers given in advance to the questions asked so far.
     pub fn answer_in_advance(&mut self) {
         while let Some(answer) = self.answers.next() {
             self.inbound(answer);
@@ -493,9 +457,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
     }
 }
 
-/// The conductor's state, for its owner.
 impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
-    /// The run that the conductor drives.
     pub fn run(&self) -> &Run {
         &self.run
     }
@@ -508,7 +470,6 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         &self.host
     }
 
-    /// The agent that [`Conductor::spawn_if_due`] starts next.
     pub fn due(&self) -> Option<&Launch> {
         self.agent.due.as_ref().map(|(launch, _)| &**launch)
     }
@@ -517,7 +478,6 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         self.peer.screen().is_some()
     }
 
-    /// Whether a signal cancelled the run.
     pub(super) fn is_signalled(&self) -> bool {
         self.signal.is_some()
     }
@@ -527,7 +487,6 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         self.frame_out.outbox.is_closed()
     }
 
-    /// The bytes that wait to be written.
     pub fn outbox(&mut self) -> &mut Outbox {
         &mut self.frame_out.outbox
     }
@@ -542,7 +501,6 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         self.peer.screen().filter(|_| self.frame_out.outbox.is_empty())?.wake_at()
     }
 
-    /// The bytes to write to stderr before this process stops.
     pub(super) fn leave(&mut self) -> Vec<u8> {
         self.peer.screen().map(|screen| screen.clear_last_line()).unwrap_or_default()
     }

@@ -11,19 +11,17 @@ use time::macros::format_description;
 /// The maximum number of names to try for runs that begin in the same second.
 const TRIES: u32 = 1000;
 
-/// The folder with a recording of every run.
 #[derive(Clone, Debug)]
 pub struct DebugLog {
-    /// The folder. Created if it is missing.
+    /// Created if it is missing.
     pub dir: PathBuf,
     /// The project's directory. Below it no link is followed, since it may come from a stranger.
     pub project: PathBuf,
-    /// The command that runs the agent.
     pub command: &'static str,
 }
 
 impl DebugLog {
-    /// Opens the file of a new run. The date is UTC.
+    /// The date is UTC.
     pub(super) fn open(&self, agent: &str, now: SystemTime) -> io::Result<File> {
         let folder = OpenFolder::create(&self.dir, Some(&self.project))?;
         // Logs must neither be committed nor count as the agent's work.

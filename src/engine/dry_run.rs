@@ -19,29 +19,22 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// The longest part of an argument that is shown, in bytes.
 const SHOWN_BYTES: usize = 1000;
 
 /// The process that a run would start. Texts are redacted, and long ones cut; the environment is shown by names only.
 #[derive(Debug, Serialize)]
 pub(crate) struct Plan {
-    /// The agent's name.
     pub agent: String,
-    /// The agent's dialect.
     pub driver: &'static str,
     /// The program, as configured, and its arguments.
     pub command: Vec<String>,
     /// The path of the program. `None`: it was not found.
     pub path: Option<String>,
-    /// The agent's working directory.
     pub cwd: String,
-    /// The images that belong to the prompt.
     pub images: Vec<String>,
     /// Variables that the agent gets and this process lacks, or has with another value.
     pub env_set: Vec<String>,
-    /// Variables of this process that the agent does not get.
     pub env_removed: Vec<String>,
-    /// Options that would have no effect.
     #[serde(serialize_with = "in_words_of_frames")]
     pub warnings: Vec<Sentence>,
 }
@@ -50,12 +43,11 @@ fn in_words_of_frames<S: Serializer>(warnings: &[Sentence], to: S) -> Result<S::
     to.collect_seq(warnings.iter().map(|warning| warning.text().shown()))
 }
 
-/// Plans the run that these options would begin. Error: the failure of a run.start that cannot be carried out.
+/// Error: the failure of a run.start that cannot be carried out.
 pub(crate) fn plan(start: Options, layers: &Layers, warnings: &[(Warning, String)]) -> Result<Plan, Failure> {
     plan_with(start, layers, warnings, |_| Ok(()))
 }
 
-/// Like [`plan`], with settings that the caller changes.
 pub(crate) fn plan_with(
     start: Options,
     layers: &Layers,

@@ -32,7 +32,6 @@ pub trait Host {
     /// The directory that `cwd` names, absolute and without symbolic links, or the current directory of this process.
     /// `None`: it does not exist.
     fn directory(&self, cwd: Option<&Path>) -> Option<PathBuf>;
-    /// The kind of file at a path.
     fn look(&self, path: &Path) -> PathFact;
     /// The text of a regular file. `None`: it cannot be read, or is too long.
     fn read(&self, path: &Path) -> Option<String>;
@@ -54,7 +53,6 @@ pub trait Host {
     fn own_rules(&self, _agent: &Agent, _settings: &Settings) -> String {
         String::new()
     }
-    /// The domain of a run with a sandbox.
     fn domain(&self, _agent: &Agent, _settings: &Settings) -> Result<Domain, SandboxFault> {
         Err(SandboxFault::System("this host has no processes".into()))
     }
@@ -62,28 +60,26 @@ pub trait Host {
     fn nonce(&self) -> String {
         String::new()
     }
-    /// Offers the model these tools. `None`: this host cannot offer them.
+    /// `None`: this host cannot offer them.
     fn offer(&mut self, tools: Offered) -> Option<McpServer>;
     /// The launcher of the MCP server at each of these positions in `mcp_servers`. Empty: this host hears nothing of them.
     fn launchers(&mut self, _positions: &[usize]) -> Vec<Launcher> {
         Vec::new()
     }
-    /// Answers a call of the tool.
+    /// Answers a call of the tool `ask_user`.
     fn reply(&mut self, call: u64, replies: &[Reply]);
-    /// Ends a call of the tool without an answer.
     fn withdraw(&mut self, call: u64);
     /// Prepares for checkpoints of the work tree around this folder. Returns false if there is none, or no git.
     fn keep_checkpoints(&mut self, _cwd: &Path) -> bool {
         false
     }
-    /// Queues work for the checkpoints. `except`: files of ours, absolute.
+    /// `except`: files of ours, absolute.
     fn checkpoint(&mut self, _order: CheckpointOrder, _except: Vec<PathBuf>) {}
     /// Whether the agent gets nothing for now, because the checkpoint before it is not taken.
     fn holds_back(&self) -> bool {
         false
     }
-    /// Starts the agent. `stderr`: whether the lines of its stderr are needed. Error: the reason why the agent cannot
-    /// run, and what to do about it.
+    /// `stderr`: whether its lines are needed. Error: the reason why the agent cannot run, and what to do about it.
     fn spawn(&mut self, launch: &Launch, settings: &Settings, stderr: bool) -> Result<(), Failure>;
     /// The package that npx runs in place of the missing program of the agent that was started last.
     fn npx_package(&self) -> Option<&'static str> {
@@ -91,7 +87,6 @@ pub trait Host {
     }
     /// Keeps other runs from resuming a session that the agent writes, until its process is gone.
     fn hold_session(&mut self, _id: &SessionId) {}
-    /// Queues a line for the agent's stdin.
     fn send(&mut self, line: String);
     /// The number of bytes in the queue for the agent's stdin.
     fn unsent(&self) -> usize {
@@ -99,7 +94,6 @@ pub trait Host {
     }
     /// Closes the agent's stdin once the queue is written.
     fn close_input(&mut self);
-    /// Signals the agent's whole process tree.
     fn signal_tree(&mut self, signal: StopSignal);
     /// Suspends the agent's processes until the next part of the run as soon as nothing runs beside the agent, and then
     /// searches for changed files. Returns false if the agent must end instead.

@@ -14,7 +14,6 @@ use crate::protocol::terms::sentence;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// Checks the images of a run.
 pub(super) fn check(
     settings: &Settings,
     agent: &Agent,
@@ -30,7 +29,7 @@ pub(super) fn check(
     attach(&settings.images, &settings.cwd, &origins.subject(field!(images)), host)
 }
 
-/// Checks images. `paths`: absolute, or relative to `cwd`. `subject`: the list, for a message about it.
+/// `paths`: absolute, or relative to `cwd`. `subject`: the list, for a message about it.
 pub(super) fn attach(
     paths: &[String],
     cwd: &Path,

@@ -19,31 +19,25 @@ use serde_json::value::RawValue;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// The request for a run.
 pub struct Job {
-    /// The source of run.start.
     pub begin: Begin,
     /// The values of the fields that run.start omits.
     pub layers: Layers,
     /// Warnings about the configuration. The run emits them.
     pub warnings: Vec<(Warning, String)>,
     pub answers: Script,
-    /// The consequence of the end of stdin, if stdin is read.
     pub on_eof: OnEof,
-    /// The file for the recording of the dialogue with the agent.
     pub record: Option<PathBuf>,
     /// The project's directory. Below it, the recording follows no symbolic link, because the project may come from a
     /// stranger.
     pub project: Option<PathBuf>,
-    /// The folder with a recording of each run.
     pub debug_log: Option<DebugLog>,
     /// Whether lines on stderr begin with the run's id.
     pub log_id: bool,
-    /// Whether to copy the agent's stderr to ours.
     pub mirror_stderr: bool,
     /// The source that frames name for a signal: a person at a terminal, or a signal.
     pub signal_source: CancelSource,
-    /// The workflow that consists of the run's parts. `None`: the run is a session of the agent.
+    /// `None`: the run is a session of the agent.
     pub admission: Option<Admission>,
     /// Takes the settings and the agent of a session that begins with steps without the agent. `None`: it begins at once.
     pub first_steps: Option<Box<FirstSteps>>,
@@ -70,7 +64,6 @@ impl Job {
     }
 }
 
-/// The workflow of a run.
 pub struct Admission {
     pub workflow: WorkflowKind,
     pub admit: Box<Admit>,
@@ -86,12 +79,9 @@ pub type Admit = dyn FnOnce(
     &mut UnknownNames,
 ) -> Result<WorkflowStarted, Failure>;
 
-/// See [`Job::first_steps`].
 pub(super) type FirstSteps = dyn FnOnce(&Settings, &Agent);
 
-/// The source of run.start.
 pub enum Begin {
-    /// run.start comes from the input, like all other messages.
     FromInput,
     /// run.start needs files that the command line names. A thread reads them before stdin is read, because a pipe
     /// among them may take long.
@@ -100,7 +90,6 @@ pub enum Begin {
     Refused(Failure),
 }
 
-/// A function that reads the files that the command line names.
 pub type Awaited = Box<dyn FnOnce() -> Result<Box<Prepared>, Failure> + Send>;
 
 /// Reads files in a thread, which is never joined because it may wait for a pipe forever.
@@ -123,11 +112,10 @@ pub struct Prepared {
     pub above: Options,
     /// Answers given in advance, instead of the job's.
     pub answers: Script,
-    /// The fields of run.start. `None`: run.start comes from the input.
+    /// `None`: run.start comes from the input.
     pub start: Option<Options>,
 }
 
-/// The result of a run.
 #[derive(Debug)]
 pub struct Report {
     pub code: u8,
@@ -141,7 +129,7 @@ pub struct Report {
     pub(crate) last_resort: Option<LastResort>,
     /// A sentence about the answers given in advance whose keys matched no question. `None`: every key matched.
     pub unused_answers: Option<String>,
-    /// The redactor, which knows every secret, including secret answers.
+    /// Knows every secret, including secret answers.
     pub redactor: Redactor,
     /// The name of the agent that took over last.
     pub took_over: Option<String>,
@@ -151,22 +139,18 @@ pub struct Report {
 #[derive(Clone, Debug)]
 pub struct Successor {
     pub agent: Agent,
-    /// The settings of the run with this agent.
     pub settings: Settings,
 }
 
 impl Report {
-    /// Whether run.cancelled was the end.
     pub fn is_cancelled(&self) -> bool {
         self.terminal.as_ref().is_some_and(|terminal| matches!(terminal.outcome, Outcome::Cancelled { .. }))
     }
 
-    /// Redacts a text with the run's secrets.
     pub fn redacted(&self, text: &str) -> String {
         self.redactor.redact(text).into_owned()
     }
 
-    /// The id of the agent's session.
     pub fn session_id(&self) -> Option<&SessionId> {
         self.terminal.as_ref()?.session_id.as_ref()
     }

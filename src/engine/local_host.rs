@@ -37,7 +37,6 @@ pub(super) use rest::Rested;
 const LEAK_LIMIT: Duration = Duration::from_secs(2);
 const LEAK_LIMIT_STOPPED: Duration = Duration::from_millis(500);
 
-/// The warning about a missing guard.
 const NO_GUARD: &str = "The guard is not running: if spektacular is killed, the agent and its tools keep running";
 
 #[derive(Default)]
@@ -47,21 +46,16 @@ pub(crate) struct LocalHost {
     nonce: String,
     agent: Option<AgentProcess>,
     sessions: SessionLocks,
-    /// Keeps the worktree around the working directory.
     worktree: Option<FileLock>,
     /// The session that the agent writes.
     session: Option<SessionId>,
-    /// The socket for the model's questions, if the model is offered the tool.
     asking: Option<AskSocket>,
-    /// The socket for reports about MCP servers, if the agent starts some.
     reports: Option<ServerReports>,
-    /// The folder of both.
     sockets: Option<Arc<SocketFolder>>,
     guard: Option<Guard>,
-    /// The control group of the agent's processes.
     cgroup: Option<ControlGroup>,
     inherited: Inherited,
-    /// Warnings about processes that may outlive the run.
+    /// Warnings about processes that may outlive the run, or about what the agent of a sandbox changed.
     troubles: Vec<(Warning, String)>,
     /// The state of what a person trusts where the agent of a sandbox can change it.
     trusted: Option<Trusted>,
@@ -73,7 +67,6 @@ pub(crate) struct LocalHost {
     killed_at: Option<Instant>,
     /// The last time at which the loop handled output, or could not.
     busy_at: Option<Instant>,
-    /// The queries to git for this run.
     watch: Watch,
     checkpoints: CheckpointWork,
 }
@@ -95,7 +88,7 @@ impl Default for Clocks {
     }
 }
 
-/// The parts of the agent's end, which arrive in any order.
+/// The parts arrive in any order.
 #[derive(Default)]
 struct EndParts {
     /// Whether the agent's own process exited.
@@ -107,7 +100,6 @@ struct EndParts {
     stderr: Option<String>,
 }
 
-/// The agent's end, and the changed files.
 pub(super) type EndWithFiles = (AgentEnd, FoundFiles);
 
 impl LocalHost {
@@ -115,17 +107,15 @@ impl LocalHost {
         LocalHost { nonce: tree::nonce(), ..LocalHost::default() }
     }
 
-    /// Creates a host. `inherited`: the children that this process already has.
+    /// `inherited`: the children that this process already has.
     pub(super) fn beside(inherited: &Inherited) -> LocalHost {
         LocalHost { inherited: inherited.clone(), ..LocalHost::new() }
     }
 
-    /// Begins a part of the run, which has a baseline of its own.
     pub(super) fn begin_part(&mut self) {
         self.watch = Watch::default();
     }
 
-    /// Ends the search for changed files, at the end of a part.
     pub(super) fn end_part(&mut self) {
         self.watch.end();
     }
@@ -148,28 +138,26 @@ impl LocalHost {
         self.clocks.began.elapsed().saturating_sub(self.clocks.suspended)
     }
 
-    /// Whether a process of the agent exists.
     pub(super) fn has_agent(&self) -> bool {
         self.agent.is_some()
     }
 
-    /// The time at which the agent's process tree was gone. `None`: it still exists, or never existed.
+    /// `None`: the tree still exists, or never existed.
     pub(super) fn tree_gone_at(&self) -> Option<Instant> {
         self.tree_gone_at
     }
 
-    /// The channel of the agent's output. Never ready after the end of the output.
+    /// Never ready after the end of the output.
     pub(super) fn output(&self) -> Receiver<AgentOutput> {
         let is_read = self.end.stdout && self.end.stderr.is_some();
         self.agent.as_ref().filter(|_| !is_read).map_or_else(never, |agent| agent.data.clone())
     }
 
-    /// Whether output of the agent waits.
     pub(super) fn has_output(&self) -> bool {
         self.agent.as_ref().is_some_and(|agent| !agent.data.is_empty())
     }
 
-    /// The channel of the process's events. Never ready once the process tree is gone.
+    /// Never ready once the process tree is gone.
     pub(super) fn process(&self) -> Receiver<ProcessEvent> {
         self.agent.as_ref().filter(|_| self.end.swept.is_none()).map_or_else(never, |agent| agent.process.clone())
     }
@@ -193,7 +181,6 @@ impl LocalHost {
         self.clocks.began + self.clocks.suspended + time
     }
 
-    /// Lets the reader read more, because the agent's lines are handled.
     pub(super) fn taken(&mut self, lines: AgentLines) {
         if let Some(agent) = &self.agent {
             agent.taken(lines);
@@ -279,7 +266,6 @@ impl LocalHost {
         self.tree_gone()
     }
 
-    /// The agent's end, once all of its parts have arrived.
     fn tree_gone(&mut self) -> Option<AgentEnd> {
         let EndParts { forced, swept: Some(swept), stdout: true, stderr: Some(tail), .. } = &self.end else {
             return None;
@@ -319,12 +305,11 @@ impl LocalHost {
         self.guard.iter().for_each(Guard::wake);
     }
 
-    /// The next warning about processes that may outlive the run, or about what the agent of a sandbox changed.
     pub(super) fn next_trouble(&mut self) -> Option<(Warning, String)> {
         self.troubles.pop()
     }
 
-    /// Handles Ctrl-Z: suspends and resumes the agent together with this process.
+    /// Suspends and resumes the agent together with this process.
     pub(super) fn suspend(&mut self, leave: impl FnOnce()) {
         self.signal(Signal::STOP);
         leave();
@@ -358,24 +343,20 @@ impl LocalHost {
     }
 }
 
-/// The sockets of the run: that of the ask-server, and that of the launchers of MCP servers.
 impl LocalHost {
-    /// The channel of the ask-server's events.
     pub(super) fn asks(&self) -> Receiver<AskEvent> {
         self.asking.as_ref().map_or_else(never, |socket| socket.heard.clone())
     }
 
-    /// The channel that wakes the loop for reports about MCP servers.
     pub(super) fn reports(&self) -> Receiver<()> {
         self.reports.as_ref().map_or_else(never, |reports| reports.heard.clone())
     }
 
-    /// The reports that wait. `woken`: whether their channel woke the loop.
+    /// `woken`: whether their channel woke the loop.
     pub(super) fn take_reports(&self, woken: bool) -> Vec<ServerReport> {
         self.reports.as_ref().map(|reports| reports.take(woken)).unwrap_or_default()
     }
 
-    /// The folder of the run's sockets.
     fn sockets(&mut self) -> Option<Arc<SocketFolder>> {
         if self.sockets.is_none() {
             self.sockets = SocketFolder::create().ok().map(Arc::new);
@@ -387,15 +368,13 @@ impl LocalHost {
         self.asking.as_mut().map(|socket| &mut socket.callers)
     }
 
-    /// The time at which the tool's callers get the next progress message.
     pub(super) fn progress_at(&self) -> Option<Instant> {
         self.asking.as_ref().and_then(|socket| socket.callers.progress_at())
     }
 }
 
-/// The search for changed files at the agent's end, which git answers.
 impl LocalHost {
-    /// Determines the changed files. `None`: the agent's end waits for git.
+    /// `None`: the agent's end waits for git.
     pub(super) fn find_changes(&mut self, end: AgentEnd, stopping: bool) -> Option<EndWithFiles> {
         match self.watch.compare(stopping) {
             Some(changes) => Some(self.with_files(end, changes, stopping)),
@@ -410,17 +389,14 @@ impl LocalHost {
         (end, self.watch.files(changes, stopping))
     }
 
-    /// The channel of git's answer.
     pub(super) fn git(&self) -> Receiver<GitResult> {
         self.watch.told()
     }
 
-    /// The time at which the wait for git ends.
     pub(super) fn tires_at(&self) -> Option<Instant> {
         self.watch.due()
     }
 
-    /// Handles git's answer, or its failure.
     pub(super) fn git_told(&mut self, told: Option<GitResult>, stopping: bool) -> Option<EndWithFiles> {
         let changes = self.watch.finish_job(told);
         let waiting = self.watch.waited();
@@ -431,7 +407,6 @@ impl LocalHost {
         self.go_on(waiting, changes, stopping)
     }
 
-    /// Abandons git once the wait is over.
     pub(super) fn tire_of_git(&mut self, stopping: bool) -> Option<EndWithFiles> {
         if self.watch.due().is_none_or(|due| due > Instant::now()) {
             return None;

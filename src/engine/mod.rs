@@ -1,12 +1,11 @@
 //! The engine: the state that a process has once, and the loop that drives a run.
 //!
-//! A reader thread per pipe waits for its lines, a signal thread pushes signals. The loop waits for all of them in
-//! one select, control before data, passes each event to the [`Conductor`], writes the frames, and waits again. It takes
-//! at most 64 lines of the agent in a row, so that a control event that arrives meanwhile is served in time. The loop
-//! never waits for stdout:
-//! bytes that a pipe or socket does not accept at once, and all bytes for a terminal or a file, go to a writer thread.
-//! Two rules limit memory: the loop takes nothing from the agent while the outbox is full, and sending to the writer is
-//! one arm of the select, so that an unread stdout never delays a cancel.
+//! A reader thread per pipe waits for its lines, a signal thread pushes signals. The loop waits for all of them in one
+//! select, control before data, passes each event to the [`Conductor`], writes the frames, and waits again. It takes at
+//! most 64 lines of the agent in a row, so that a control event that arrives meanwhile is served in time. The loop
+//! never waits for stdout: bytes that a pipe or socket does not accept at once, and all bytes for a terminal or a file,
+//! go to a writer thread. Two rules limit memory: the loop takes nothing from the agent while the outbox is full, and
+//! sending to the writer is one arm of the select, so that an unread stdout never delays a cancel.
 //!
 //! No thread starts before run.started is written, if the run.start is there in time: see [`Inbox::first`].
 //!
@@ -69,7 +68,6 @@ use local_host::LocalHost;
 /// The line on stderr if the last frame cannot be delivered.
 pub const UNDELIVERED: &str = "spektacular: undelivered: stdout closed early or unread; run stopped";
 
-/// The state that a process has once: its input, its signals and its output.
 pub struct Engine {
     inbox: Inbox,
     /// Ready after a panic in any thread.
@@ -91,7 +89,6 @@ impl Engine {
         Engine::with(signals::listen().ok(), source)
     }
 
-    /// Like [`Engine::start`], with registered signals.
     pub(crate) fn with(signals: Option<SignalChannels>, source: Source) -> Engine {
         let panics = signals.as_ref().map_or_else(panic_channel::listen, |signals| signals.panics.clone());
         tree::become_subreaper();
@@ -109,7 +106,6 @@ impl Engine {
         engine
     }
 
-    /// Tells the run that this guard is a child of ours.
     pub(crate) fn know(&mut self, guard: &Guard) {
         self.inherited.except(guard.pid());
     }
@@ -121,7 +117,6 @@ impl Engine {
         self.switch_modes();
     }
 
-    /// Changes the modes of terminals that carry JSON Lines, if that has not happened yet.
     fn switch_modes(&mut self) {
         self.modes.iter_mut().for_each(LineModes::switch);
     }
@@ -137,7 +132,6 @@ impl Engine {
         if opened.is_open() { Ok(opened) } else { Err(Box::new(opened.finish())) }
     }
 
-    /// A conductor for the run, and the source of its run.start.
     fn conductor<'p>(&self, mut job: Job, peer: &'p mut dyn Peer) -> (Conductor<&'p mut dyn Peer, LocalHost>, Begin) {
         if self.inbox.closed {
             // stdin was closed from the beginning, so its end is not a decision of the user.

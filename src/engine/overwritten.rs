@@ -10,7 +10,6 @@ use std::path::Path;
 /// The line for a file whose content is not shown: it lies outside the run's directories, is not text, or is too large.
 const HIDDEN: &str = "The file exists, and loses its content.\n";
 
-/// The maximum size of the files that one permission compares, in bytes.
 const ROOM: u64 = 1 << 20;
 
 /// Shows the changes of each file that exists already. A detail in another form stays as it is. `present`: the file at a

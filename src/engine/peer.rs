@@ -8,15 +8,12 @@ use crate::protocol::redacted::Redacted;
 use crate::redact::Redactor;
 use std::time::{Instant, SystemTime};
 
-/// A body to be shown, with its envelope.
 #[derive(Debug)]
 pub struct Outgoing<'a> {
-    /// The body. A peer may cut it.
+    /// A peer may cut it.
     pub body: &'a mut Redacted,
-    /// The id of the message that caused the frame.
     pub reply_to: Option<&'a str>,
     pub run_id: &'a RunId,
-    /// The limit of a frame, in bytes.
     pub max_bytes: usize,
     pub at: SystemTime,
     /// The scripted answer that this question gets at once.
@@ -36,13 +33,11 @@ pub enum InAdvance {
 /// A peer's interpretation of a person's keys.
 #[derive(Debug, Default)]
 pub struct Understood {
-    /// The bytes to show at once.
     pub chunk: Chunk,
     /// The messages that they make, in order.
     pub messages: Vec<Inbound>,
 }
 
-/// The other side of a conversation: turns bodies into bytes.
 pub trait Peer {
     /// Handles a message of the orchestrator before the run does, and may change it.
     fn heard(&mut self, _message: &mut Message) {}
@@ -68,7 +63,7 @@ pub trait ScreenPeer {
     /// Interprets keys that a person typed. `at`: the time when they were read.
     fn typed(&mut self, keys: &[u8], at: Instant) -> Understood;
 
-    /// The bytes of a diagnostic line. `line` has no LF.
+    /// `line` has no LF.
     fn note(&mut self, line: &str) -> Chunk;
 
     /// The bytes of a diagnostic line that only a verbose screen shows.
@@ -80,7 +75,6 @@ pub trait ScreenPeer {
     /// The time at which the screen next changes without an event.
     fn wake_at(&self) -> Option<Instant>;
 
-    /// The bytes to show after a change of the terminal.
     fn changed(&mut self, change: ScreenChange) -> Chunk;
 
     /// The bytes for stderr that clear the status line and the prompt, because this process is suspended or shows
@@ -94,7 +88,6 @@ pub enum ScreenChange {
     Due,
     /// Enter was pressed without an open question, which has moved the cursor.
     Enter,
-    /// This process was suspended, and goes on.
     Resumed,
     /// This process came back to the foreground, so that the questions that waited for it can be shown.
     Foreground,

@@ -41,18 +41,15 @@ pub(crate) struct Ready {
 }
 
 impl Ready {
-    /// An agent that takes over.
     pub(super) fn of(next: Successor) -> Ready {
         Ready { settings: next.settings, agent: next.agent, successors: Vec::new() }
     }
 
-    /// The agents that take over, with the settings of this run.
     pub(super) fn take_successors(&mut self) -> VecDeque<Successor> {
         let all = std::mem::take(&mut self.successors).into_iter();
         all.map(|next| Successor { settings: self.settings.taken_over_by(&next.settings), ..next }).collect()
     }
 
-    /// Builds the start of the run.
     pub(crate) fn start(self, redactor: Redactor, short_secrets: usize, host: &mut impl Host) -> Start {
         let Ready { mut settings, agent, successors: _ } = self;
         let driver = agent.driver();
@@ -229,13 +226,12 @@ fn force(settings: &Settings, agent: &Agent, origins: &Origins, host: &impl Host
     }
 }
 
-/// The size of the agent's arguments and variables, in bytes.
 fn argument_bytes(options: &Options) -> usize {
     let variables = options.env.iter().flatten().flat_map(|(name, value)| [name, value]);
     options.agent_args.iter().flatten().chain(variables).map(String::len).sum()
 }
 
-/// The message about an unknown agent in a run.start, which shows no value of its fields.
+/// Shows no value of the fields of run.start.
 fn no_agent(name: &str, agents: &Agents) -> Sentence {
     let mistake = match name.strip_prefix(catalog::PREFIX) {
         Some(scenario) => {
@@ -265,7 +261,6 @@ fn with_file<'a>(agent: &'a Agent, host: &impl Host) -> Result<Cow<'a, Agent>, S
     Ok(Cow::Owned(agent))
 }
 
-/// The mistake in the file of an agent's scenario. `None`: there is none.
 pub(crate) fn flaw_in_file(agent: &Agent) -> Option<String> {
     with_file(agent, &LocalHost::new()).err()
 }
@@ -290,7 +285,6 @@ pub(crate) fn redactor_for(
     (redactor, short)
 }
 
-/// Adds the secrets of the agents that may take over.
 pub(super) fn with_successors(redactor: Redactor, options: &Options, agents: &Agents, host: &impl Host) -> Redactor {
     let all = options.fallback.iter().flatten().filter_map(|next| agents.find(&next.agent));
     all.fold(redactor, |redactor, next| redactor_for(redactor, &Options::default(), Some(&next), host).0)
@@ -311,7 +305,7 @@ fn is_path(host: &impl Host) -> impl Fn(&str) -> bool {
     |value| host.look(Path::new(value)) != PathFact::Missing
 }
 
-/// Builds a redactor for the secrets in the machine's environment. `screen`: whether everything is shown on a terminal.
+/// `screen`: whether everything is shown on a terminal.
 pub(crate) fn redactor(host: &impl Host, screen: bool) -> Redactor {
     let mut redactor = Redactor::new();
     if screen {
@@ -323,7 +317,7 @@ pub(crate) fn redactor(host: &impl Host, screen: bool) -> Redactor {
     redactor
 }
 
-/// Reads the value of an answer. `cwd`: the run's directory, if the question asks for a path.
+/// `cwd`: the run's directory, if the question asks for a path.
 pub(crate) fn answer(given: Given, cwd: Option<&Path>, host: &impl Host) -> Answered {
     let look = |value: &RawValue| {
         let path = cwd?.join(crate::json::string(value)?);
@@ -352,9 +346,7 @@ pub(crate) fn answer(given: Given, cwd: Option<&Path>, host: &impl Host) -> Answ
     value.map_or(Answered::Unreadable(unread.into()), kept)
 }
 
-/// The mistake of an answer whose file cannot be read.
 const UNREAD_FILE: &str = "Cannot read the file that value_from.file names: it must hold UTF-8 text of at most 1 MiB, \
                            and a relative path starts at spektacular's own directory.";
 
-/// The mistake of an answer whose variable is not there.
 const UNSET_VARIABLE: &str = "The variable that value_from.env names is not set in spektacular's own environment.";

@@ -20,14 +20,13 @@ pub(super) struct Recordings {
     agent: String,
     /// The files of `--record`, which are not the agent's work: the newest, after those of agents that it replaced.
     files: Vec<PathBuf>,
-    /// The pieces of messages in the line that is being handled.
     pieces: Vec<MessagePiece>,
     /// The header, also for the recordings of a further turn in the same process.
     header: Option<Header>,
 }
 
 impl Recordings {
-    /// Opens the file of `--record`. The debug log is opened when the agent starts. Error: the file cannot be written.
+    /// The debug log is opened when the agent starts. Error: the file cannot be written.
     pub(super) fn open(
         file: Option<PathBuf>,
         project: Option<&Path>,
@@ -43,8 +42,8 @@ impl Recordings {
         file.into_iter().for_each(|file| self.recorder.get_or_insert_default().add(file));
     }
 
-    /// Opens the debug log if it is enabled and not open yet, before a process of this agent begins. Error: the file cannot be written. The run continues
-    /// without the debug log.
+    /// Opens the debug log if it is enabled and not open yet, before a process of this agent begins. Error: the file
+    /// cannot be written. The run continues without the debug log.
     pub(super) fn open_debug_log(&mut self, agent: &str, now: SystemTime) -> io::Result<()> {
         let is_first = self.agent.is_empty();
         agent.clone_into(&mut self.agent);
@@ -54,7 +53,6 @@ impl Recordings {
         Ok(())
     }
 
-    /// Whether anything is recorded.
     pub(super) fn is_on(&self) -> bool {
         self.recorder.is_some()
     }
@@ -66,7 +64,6 @@ impl Recordings {
         self.header = Some(header);
     }
 
-    /// Whether a process has begun.
     pub(super) fn has_header(&self) -> bool {
         self.header.is_some()
     }
@@ -100,7 +97,6 @@ impl Recordings {
         }
     }
 
-    /// Adds a piece of a message in the agent's last line.
     pub(super) fn piece(&mut self, piece: MessagePiece) {
         if self.is_on() {
             self.pieces.push(piece);
@@ -114,12 +110,11 @@ impl Recordings {
         recorder.write_complete_lines(redactor, end);
     }
 
-    /// Writes finished lines to the files. Called when the loop waits, not line by line.
+    /// Called when the loop waits, not line by line.
     pub(super) fn flush(&mut self) {
         self.recorder.iter_mut().for_each(Recorder::flush);
     }
 
-    /// Whether the recording is incomplete because its file could not be written.
     pub(super) fn failed(&self) -> bool {
         self.recorder.as_ref().is_some_and(Recorder::failed)
     }

@@ -38,36 +38,25 @@ const LATE: Duration = Duration::from_millis(200);
 /// The longest wait for the signal that confirms a suspension.
 const CONTINUED: Duration = Duration::from_millis(500);
 
-/// Everything that can wake the loop.
 enum Wake {
     Signal(Signal),
-    /// A child of this process ended.
     Children,
-    /// A deadline passed.
     Timer,
-    /// The agent's process ended, or its tree is gone.
     Process(ProcessEvent),
     /// The writer accepted a chunk.
     Taken,
-    /// The writer's progress.
     Written(Written),
-    /// The files that the command line names.
     Prepared(Result<Box<Prepared>, Failure>),
-    /// A line of input, or its end.
     Input(Arrival),
     Ask(AskEvent),
-    /// Reports about MCP servers wait.
     Servers,
-    /// git's list of changed files, or its failure.
     Git(Option<GitResult>),
     /// A checkpoint is taken, or a rewind is over.
     Checkpoint(Option<Done>),
     /// The outbox has room again, so the loop continues with lines already read or with a long line.
     Ready,
-    /// The work that the run waits for is over.
     TaskOver,
     Agent(AgentOutput),
-    /// A thread panicked, or ended unexpectedly: a fault of our own.
     InternalFault,
 }
 
@@ -156,7 +145,6 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         }
     }
 
-    /// Completes the run.
     pub fn finish(mut self) -> Report {
         self.note_request();
         let is_screen = self.conductor.is_screen();
@@ -188,7 +176,6 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         Ok(())
     }
 
-    /// Waits for one event, and handles it.
     fn handle_next(&mut self) -> Result<(), InternalFault> {
         self.conductor.flush_recording();
         let wake = self.next();
@@ -209,7 +196,6 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         self.conductor.host_mut().read_clocks(suspended);
     }
 
-    /// Does the work that is due without an event.
     fn prepare(&mut self) {
         self.conductor.spawn_if_due();
         match self.conductor.host_mut().take_rested() {
@@ -241,7 +227,6 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         self.conductor.is_finished() || self.conductor.run().is_between()
     }
 
-    /// Starts to read signals, and stdin after run.start.
     fn listen(&mut self) {
         if self.engine.signals.as_mut().is_some_and(|signals| signals.start().is_err()) {
             self.engine.signals = None;
@@ -258,7 +243,6 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         }
     }
 
-    /// Waits for the next event.
     fn next(&mut self) -> Wake {
         if let Some(wake) = self.write() {
             return wake;
@@ -449,13 +433,11 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         }
     }
 
-    /// Handles the reports about MCP servers that wait.
     fn hear_servers(&mut self, woken: bool) {
         let reports = self.conductor.host().take_reports(woken);
         reports.into_iter().for_each(|report| self.conductor.server_reported(report));
     }
 
-    /// Handles lines that were read, until the outbox is full.
     fn take_lines(&mut self) {
         self.hear_servers(false);
         for _ in 0..LINES_IN_ROW {
@@ -472,7 +454,6 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         self.give_back();
     }
 
-    /// Lets the reader read more once every line is handled.
     fn give_back(&mut self) {
         let has_more = self.conductor.run().has_more();
         if let Some(lines) = self.lines.take_if(|lines| !has_more && !lines.has_next()) {
@@ -480,7 +461,6 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         }
     }
 
-    /// Reports the agent's end to the run once all parts of it have arrived.
     fn tree_gone(&mut self, end: Option<AgentEnd>) {
         let Some(end) = end else { return };
         self.conductor.tree_gone(&end);
@@ -489,7 +469,6 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         self.agent_ended(ended);
     }
 
-    /// Reports to the run that the agent is gone, once the changed files are known.
     fn agent_ended(&mut self, ended: Option<EndWithFiles>) {
         if let Some((end, files)) = ended {
             self.tell_troubles();

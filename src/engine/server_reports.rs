@@ -21,7 +21,6 @@ use std::sync::Arc;
 /// command.
 pub(crate) const LAUNCH: &str = "launch-mcp-server";
 
-/// A report of a launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerReport {
     /// The server's position in `mcp_servers`.
@@ -43,7 +42,7 @@ impl ServerReport {
         })
     }
 
-    /// Sends a report. `address`: the launcher's first argument. An error means that the run has ended.
+    /// `address`: the launcher's first argument. An error means that the run has ended.
     pub(crate) fn send(address: &str, state: McpState, words: &str) -> io::Result<()> {
         let (position, path) = address.split_once(':').ok_or(ErrorKind::InvalidInput)?;
         let report = format!("{position} {}\n{words}", state.word());
@@ -51,18 +50,16 @@ impl ServerReport {
     }
 }
 
-/// The open socket.
 pub(crate) struct ServerReports {
     folder: Arc<SocketFolder>,
     socket: Arc<UnixDatagram>,
     /// Ready when reports wait.
     pub(crate) heard: Receiver<()>,
-    /// Tells the thread that the loop has read them.
     read: Sender<()>,
 }
 
 impl ServerReports {
-    /// Creates the socket, and listens. Error: the system's, also if no thread can be started.
+    /// Error: the system's, also if no thread can be started.
     pub(crate) fn open(folder: Arc<SocketFolder>) -> io::Result<ServerReports> {
         let socket = Arc::new(UnixDatagram::bind(folder.path().join(REPORTS))?);
         socket.set_nonblocking(true)?;
@@ -83,14 +80,14 @@ impl ServerReports {
         Ok(ServerReports { folder, socket, heard, read })
     }
 
-    /// The launcher of the server at this position. `None`: this program's own file is unknown.
+    /// `None`: this program's own file is unknown.
     pub(crate) fn launcher(&self, position: usize) -> Option<Launcher> {
         let program = own_executable::file()?.into_os_string().into_string().ok()?;
         let address = format!("{position}:{}", self.folder.path().join(REPORTS).to_str()?);
         Some(Launcher { program, args: vec![LAUNCH.into(), address] })
     }
 
-    /// The reports that wait. `woken`: whether [`ServerReports::heard`] was received.
+    /// `woken`: whether [`ServerReports::heard`] was received.
     pub(crate) fn take(&self, woken: bool) -> Vec<ServerReport> {
         let mut bytes = [0; STDERR_TAIL_BYTES + 64];
         let mut reports = Vec::new();

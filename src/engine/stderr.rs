@@ -32,7 +32,6 @@ impl StderrLines {
         self.rest.drain(..end).collect::<String>().lines().map(str::to_owned).collect()
     }
 
-    /// Returns the lines that were held back, at the end of stderr.
     pub(crate) fn finish(&mut self, redactor: &Redactor) -> Vec<String> {
         let seen = self.stream.finish(redactor);
         self.rest.push_str(&seen);

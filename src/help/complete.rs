@@ -23,12 +23,10 @@ impl Shell {
     pub const NAMES: &'static [&'static str] = &["bash", "zsh", "fish", "elvish", "powershell"];
     pub const ALL: [Shell; 5] = [Shell::Bash, Shell::Zsh, Shell::Fish, Shell::Elvish, Shell::PowerShell];
 
-    /// The shell with this name. `None`: unknown.
     pub fn from_name(name: &str) -> Option<Shell> {
         Shell::NAMES.iter().position(|known| *known == name).and_then(|at| Shell::ALL.get(at)).copied()
     }
 
-    /// The script that makes the shell ask the program.
     pub fn script(self) -> &'static str {
         match self {
             Shell::Bash => include_str!("complete/script.bash"),
@@ -40,7 +38,6 @@ impl Shell {
     }
 }
 
-/// A word that a shell offers, with its description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// The word: printable, without blanks.
@@ -57,13 +54,11 @@ impl Candidate {
 
 /// The names that only the configuration and the files of a moment can tell.
 pub trait LiveNames {
-    /// The candidates for a kind of names. `key`: the word before, for the values of a key; the agent on the command
-    /// line, for its modes.
+    /// `key`: the word before, for the values of a key; the agent on the command line, for its modes.
     fn names(&self, offers: Offers, key: &str) -> Vec<Candidate>;
 }
 
-/// The completions for the word that follows the words `before`, one line each: a word, a tab and its description, or
-/// `:files` or `:folders`.
+/// The lines: a word, a tab and its description each; or `:files` or `:folders`.
 pub fn lines(commands: &[Command], names: &dyn LiveNames, word: &str, before: &[String]) -> String {
     let (flag, typed) = match word.split_once('=').filter(|(flag, _)| flag.starts_with("--")) {
         Some((flag, typed)) => (Some(flag), typed),
@@ -83,7 +78,6 @@ pub fn lines(commands: &[Command], names: &dyn LiveNames, word: &str, before: &[
     }
 }
 
-/// The completions for one position on the command line.
 enum Offered {
     Words(Vec<Candidate>),
     /// Words, or file names where none of the words fits.
@@ -135,7 +129,6 @@ fn names_of(commands: &[Command]) -> impl Iterator<Item = Candidate> {
     commands.iter().map(|command| Candidate::new(command.name, command.text.about))
 }
 
-/// The flag with this spelling, if it takes a value.
 fn valued<'a>(command: &'a Command, spelling: &str) -> Option<&'a Flag> {
     let is_meant = |flag: &&Flag| {
         let is_other = |name: &str| flag.other_names.contains(&name);
@@ -156,7 +149,7 @@ fn agent_in<'a>(command: &Command, words: &'a [String]) -> &'a str {
     words.iter().enumerate().filter_map(named).next_back().unwrap_or_default()
 }
 
-/// The spellings of a flag: `--long`, and `-s` if it has a letter.
+/// `--long`, and `-s` if the flag has a letter.
 fn spellings(flag: &Flag) -> impl Iterator<Item = String> + use<> {
     [Some(format!("--{}", flag.long)), flag.short.map(|letter| format!("-{letter}"))].into_iter().flatten()
 }

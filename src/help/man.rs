@@ -4,7 +4,7 @@ use crate::cli::command::{Command, Words};
 use crate::cli::row::{Flag, FlagForm};
 use std::fmt::Write;
 
-/// The manual page. `exits`: each exit code with its meaning.
+/// `exits`: each exit code with its meaning.
 pub(crate) fn page(commands: &[Command], version: &str, exits: &[(String, String)]) -> String {
     let mut out = format!(".TH SPEKTACULAR 1 \"\" \"spektacular {version}\" \"User Commands\"\n");
     // No hyphenation: a hyphen at the end of a line would look like part of a flag or a code.
@@ -92,7 +92,7 @@ fn tell(out: &mut String, flag: &Flag) {
     }
 }
 
-/// Appends a section of a Markdown page. Supports paragraphs, numbered lists, and tables with two columns.
+/// Supports paragraphs, numbered lists, and tables with two columns.
 fn section(out: &mut String, page: &str, title: &str) {
     let heading = format!("## {title}");
     let lines = page.lines().skip_while(|line| *line != heading).skip(1).take_while(|line| !line.starts_with("## "));

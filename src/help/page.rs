@@ -5,7 +5,6 @@ use crate::cli::command::{Command, CommandText, Words};
 use crate::cli::row::{Flag, FlagForm};
 use std::fmt::Write;
 
-/// The help of the whole program.
 pub fn overview(commands: &[Command]) -> String {
     let mut out = String::from(
         "spektacular: run any coding agent and answer its questions through one interface\n\nUsage: spektacular COMMAND\n\nCommands:\n",
@@ -29,7 +28,6 @@ impl Command {
         out
     }
 
-    /// The actions of the command, one per line.
     fn actions(&self) -> String {
         let Words::Actions(actions) = self.words else { return String::new() };
         let width = actions.iter().map(|action| action.usage().len()).max().unwrap_or_default();
@@ -37,7 +35,6 @@ impl Command {
         format!("\nActions:\n{}", actions.iter().map(line).collect::<String>())
     }
 
-    /// The usage line of the command.
     pub fn synopsis(&self) -> String {
         let flags = if self.flags.is_empty() { "" } else { "[FLAGS] " };
         let words = match self.words {
@@ -47,13 +44,12 @@ impl Command {
         format!("spektacular {} {flags}{words}", self.name).trim_end().to_owned()
     }
 
-    /// The short help of the command: one line per flag.
     pub fn short_help(&self) -> String {
         let more = format!("\n`spektacular help {}` explains more, with examples.\n", self.name);
         self.head() + &self.actions() + &self.listed(&[]) + &more
     }
 
-    /// The long help of the command, at most [`PAGE_LINES`] long. It explains the flags if there is room.
+    /// At most [`PAGE_LINES`] long. Explains the flags if there is room.
     pub fn help(&self) -> String {
         let explained = self.around(&self.flag_help());
         if explained.lines().count() <= PAGE_LINES {
@@ -91,7 +87,7 @@ impl Command {
         out
     }
 
-    /// The flags, one per line. `by_name`: the groups that only name their flags.
+    /// One flag per line. `by_name`: the groups that only name their flags.
     fn listed(&self, by_name: &[&str]) -> String {
         let mut out = String::new();
         let all: Vec<&Flag> = self.all_flags().collect();
@@ -108,7 +104,6 @@ impl Command {
         out
     }
 
-    /// All about each flag of the command.
     pub fn flag_help(&self) -> String {
         let mut out = String::new();
         for flag in self.all_flags() {
@@ -121,7 +116,6 @@ impl Command {
 
 /// The maximum columns of help.
 const WIDTH: usize = 80;
-/// The maximum lines of a command's help.
 const PAGE_LINES: usize = 100;
 /// The groups whose flags a long page only names.
 const BY_NAME: [&str; 2] = ["Limits", "Input and output"];
@@ -186,7 +180,6 @@ impl Flag {
         }
     }
 
-    /// All about the flag.
     pub fn described(&self) -> String {
         let facts = self.explained();
         let text = format!("{}\n{}", facts[0], sentences(&facts[1..].join("\n")));
@@ -194,7 +187,7 @@ impl Flag {
         format!("  {}\n", self.usage()) + &between_words(&lines, WIDTH, |_| INDENT)
     }
 
-    /// Everything about the flag, one fact per line.
+    /// One fact per line.
     pub fn explained(&self) -> Vec<String> {
         let mut lines = vec![self.help.to_owned()];
         lines.extend(self.other_names.iter().map(|name| format!("Other name: --{name}.")));

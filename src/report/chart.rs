@@ -45,7 +45,6 @@ impl<T> Thinned<T> {
 pub(super) struct Bar {
     pub(super) from: u64,
     pub(super) to: u64,
-    /// The style, which names the lane too.
     pub(super) lane: Lane,
 }
 

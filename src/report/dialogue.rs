@@ -33,7 +33,6 @@ impl AgentDialogue {
         AgentDialogue { driver, facts, entries: Vec::new(), last_ms: 0, lines: 0, end: None }
     }
 
-    /// A line of the recording.
     pub(super) fn moment(&mut self, value: &Value, room: &mut Room) {
         let at = value["at_ms"].as_f64().map_or(self.last_ms, |ms| ms.max(0.0) as u64);
         (self.last_ms, self.lines) = (at, self.lines + 1);
@@ -65,7 +64,6 @@ impl AgentDialogue {
     }
 }
 
-/// An event of the agent's process.
 fn event(value: &Value) -> String {
     if value["host_eof"] == true {
         "The agent's stdin was closed".to_owned()
@@ -80,7 +78,6 @@ fn event(value: &Value) -> String {
     }
 }
 
-/// The subject of a line of the agent's protocol.
 fn subject(value: &Value) -> String {
     let words = ["method", "type", "subtype"].map(|key| str_of(value, key));
     let inner = ["item", "event", "request", "params", "message"].map(|key| str_of(&value[key], "type"));

@@ -22,7 +22,7 @@ impl Clipped {
         clipped
     }
 
-    /// Appends a text; returns the number of bytes kept.
+    /// Returns the number of bytes kept.
     pub(super) fn push(&mut self, text: &str) -> usize {
         let room = if self.omitted > 0 { 0 } else { TEXT_BYTES - self.text.len() };
         let kept = text.floor_char_boundary(room);
@@ -70,7 +70,7 @@ pub(super) fn line(text: &str) -> String {
     escape(&crate::clean::one_line(&short)).into_owned() + more
 }
 
-/// A block of preformatted text under a label. Empty for a blank text.
+/// Empty for a blank text.
 pub(super) fn block(label: &str, class: &str, body: &Clipped) -> String {
     if body.is_blank() {
         return String::new();
@@ -78,7 +78,7 @@ pub(super) fn block(label: &str, class: &str, body: &Clipped) -> String {
     format!("<div class=block><div class=label>{label}</div><pre class=\"{class}\">{}</pre></div>", body.html())
 }
 
-/// A JSON value as a block under a label. Empty for null and for an empty object or list.
+/// Empty for null and for an empty object or list.
 pub(super) fn json(label: &str, value: &Value) -> String {
     let empty = match value {
         Value::Null => true,
@@ -93,7 +93,7 @@ pub(super) fn json(label: &str, value: &Value) -> String {
     block(label, "", &Clipped::new(&pretty))
 }
 
-/// The changes of a file, line by line. `lines`: hunks, each line with its sign.
+/// `lines`: hunks, each line with its sign.
 pub(super) fn diff(path: &str, lines: &str) -> String {
     let shown = &lines[..lines.floor_char_boundary(TEXT_BYTES)];
     let mut html = format!("<div class=block><div class=label>{}</div><pre class=diff>", line(path));
@@ -145,7 +145,6 @@ pub(super) fn grouped(number: u64) -> String {
     out
 }
 
-/// A duration for a person.
 pub(super) fn span(ms: u64) -> String {
     match ms {
         0..1_000 => format!("{ms} ms"),
@@ -155,7 +154,6 @@ pub(super) fn span(ms: u64) -> String {
     }
 }
 
-/// An amount of money in US dollars.
 pub(super) fn money(dollars: f64) -> String {
     if dollars > 0.0 && dollars < 0.01 { format!("${dollars:.4}") } else { format!("${dollars:.2}") }
 }

@@ -19,7 +19,6 @@ use crate::json::bounded;
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// The maximum length of a line, in bytes.
 pub(crate) const LINE_BYTES: usize = 16 << 20;
 /// The maximum size of the texts of a page, in bytes, before they become HTML.
 pub(crate) const PAGE_BYTES: usize = 16 << 20;
@@ -29,7 +28,6 @@ pub(crate) const ENTRIES: usize = 20_000;
 const PARTS: usize = 200;
 /// The maximum length of a run's id, in bytes, as the protocol has it.
 const RUN_ID_BYTES: usize = 128;
-/// The maximum number of notes about lines.
 const NOTES: usize = 20;
 
 #[derive(Clone, Copy, Debug)]
@@ -49,10 +47,8 @@ pub(crate) struct ReportPage {
     prompt: Option<String>,
     file: String,
     line: u64,
-    /// The frames of the current file.
     found: u64,
     notes: Vec<String>,
-    /// The number of lines that the page does not show.
     omitted_lines: u64,
     room: Room,
 }
@@ -71,7 +67,6 @@ enum Part {
 struct Room {
     bytes: usize,
     entries: usize,
-    /// The number of entries without room.
     omitted: u64,
 }
 
@@ -82,7 +77,7 @@ impl Default for Room {
 }
 
 impl Room {
-    /// Takes room for an entry of this size. `false`: there is none, and the entry is counted as left out.
+    /// `false`: there is none, and the entry is counted as left out.
     fn take(&mut self, bytes: usize) -> bool {
         let fits = self.entries > 0 && self.bytes >= bytes;
         if fits {
@@ -117,7 +112,7 @@ impl Room {
 }
 
 impl ReportPage {
-    /// Begins a file. `name`: as messages show it.
+    /// `name`: as messages show it.
     pub(crate) fn begin(&mut self, name: &str) {
         (self.file, self.line, self.found) = (name.to_owned(), 0, 0);
         (self.recording, self.prompt) = (None, None);
@@ -139,7 +134,6 @@ impl ReportPage {
         self.prompt = Some(prompt.to_owned());
     }
 
-    /// Reads the next line of the file.
     pub(crate) fn line(&mut self, line: ReportLine<'_>) {
         self.line += 1;
         let bytes = match line {
@@ -179,7 +173,6 @@ impl ReportPage {
         }
     }
 
-    /// A frame, or a message to the run.
     fn message(&mut self, kind: &str, value: &Value, size: usize) {
         self.found += 1;
         let id = value["run_id"].as_str().unwrap_or_default();

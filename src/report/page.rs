@@ -146,13 +146,13 @@ fn first<'a>(texts: &[&'a str]) -> &'a str {
     texts.iter().find(|text| !text.is_empty()).unwrap_or(&"")
 }
 
-/// A time as a person reads it. `ms`: since 1970.
+/// `ms`: since 1970.
 fn moment(ms: i64) -> Option<String> {
     let form = format_description!("[year]-[month]-[day] [hour]:[minute]:[second] UTC");
     UtcDateTime::from_unix_timestamp(ms / 1_000).ok()?.format(form).ok()
 }
 
-/// The duration of the run, in milliseconds.
+/// In milliseconds.
 fn total(run: &RunView) -> u64 {
     run.end.as_ref().and_then(|(_, payload)| payload["duration_ms"].as_u64()).unwrap_or(run.last).max(run.last)
 }
@@ -233,7 +233,6 @@ fn end(run: &RunView) -> String {
     html + "</section>\n"
 }
 
-/// The details of a failure: texts as blocks, everything else as JSON.
 fn detail(detail: &Value) -> String {
     let Some(fields) = detail.as_object() else { return String::new() };
     let shown = fields.iter().map(|(name, value)| match value.as_str() {
@@ -243,7 +242,6 @@ fn detail(detail: &Value) -> String {
     shown.collect()
 }
 
-/// The phases of a workflow, with what the terminal frame reports about each.
 fn phases(run: &RunView) -> String {
     let workflow = run.end.as_ref().map_or(&Value::Null, |(_, payload)| &payload["workflow"]);
     let reports = list_of(workflow, "phases");

@@ -31,14 +31,13 @@ pub(super) fn row(at: Option<u64>, class: &str, head: &str, body: &str, nested: 
     row_of(at, class, &inner, nested)
 }
 
-/// A row of a timeline around its HTML.
 pub(super) fn row_of(at: Option<u64>, class: &str, inner: &str, nested: bool) -> String {
     let time = at.map(clock).unwrap_or_default();
     let nested = if nested { " nested" } else { "" };
     format!("<li class=\"{class}{nested}\"><time>{time}</time><div class=what>{inner}</div></li>\n")
 }
 
-/// The time since the start: minutes, seconds and tenths.
+/// Minutes, seconds and tenths since the start.
 fn clock(ms: u64) -> String {
     let (seconds, tenths) = (ms / 1_000, ms % 1_000 / 100);
     match seconds / 3_600 {

@@ -12,7 +12,6 @@ const LISTED: usize = 1_000;
 /// The maximum length of a frame about usage, in bytes. Only the last one is kept, so it takes no room of the page.
 const USAGE_BYTES: usize = 4 << 10;
 
-/// A run as far as its frames are read.
 #[derive(Debug, Default)]
 pub(super) struct RunView {
     pub(super) run_id: String,
@@ -160,7 +159,6 @@ impl RunView {
         }
     }
 
-    /// A message or a thought, or a piece of one.
     fn said(&mut self, kind: &str, payload: &Value, room: &mut Room) {
         let piece = str_of(payload, "text");
         let id = (Of::Message, str_of(payload, "message_id").to_owned());
@@ -249,7 +247,7 @@ impl RunView {
         self.add(None, self.entry(class, mark, title, payload), room);
     }
 
-    /// Adds an entry if there is room. `open`: its id, if further frames change it.
+    /// `open`: the entry's id, if further frames change it.
     pub(super) fn add(&mut self, open: Option<(Of, String)>, entry: TimelineEntry, room: &mut Room) -> Option<usize> {
         let id = open.as_ref().map_or(0, |(_, id)| id.len());
         let fits = room.take(entry.title.len() + entry.body.len() + id);
@@ -261,25 +259,22 @@ impl RunView {
         })
     }
 
-    /// Adds a span of time that ends now.
+    /// The span ends now.
     pub(super) fn bar(&mut self, from: u64, lane: Lane) {
         self.bars.push(Bar { from, to: self.last, lane });
     }
 }
 
-/// The tokens and the cost, each as a fact.
 pub(super) fn spent(usage: &Value) -> Vec<String> {
     let tokens = |key: &str, name: &str| Some(format!("{} {name}", grouped(usage[key].as_u64()?)));
     let cost = usage["cost_usd"].as_f64().filter(|cost| *cost > 0.0).map(money);
     tokens("input_tokens", "in").into_iter().chain(tokens("output_tokens", "out")).chain(cost).collect()
 }
 
-/// The duration in a field, as a fact.
 pub(super) fn took(payload: &Value) -> Option<String> {
     payload["duration_ms"].as_u64().map(span)
 }
 
-/// A value for a person, as HTML.
 pub(super) fn shown(value: &Value) -> String {
     text(&readable(value))
 }

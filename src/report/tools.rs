@@ -10,7 +10,6 @@ use serde_json::Value;
 use std::fmt::Write;
 
 impl RunView {
-    /// A tool call that begins, goes on or ends.
     pub(super) fn tool(&mut self, payload: &Value, room: &mut Room) {
         let id = (Of::Call, str_of(payload, "call_id").to_owned());
         let category = str_of(payload, "category");
@@ -106,7 +105,7 @@ impl RunView {
         }
     }
 
-    /// An answer of the orchestrator. A secret is never shown.
+    /// A secret is never shown.
     pub(super) fn answer(&mut self, payload: &Value, room: &mut Room) {
         let id = (Of::Question, str_of(payload, "question_id").to_owned());
         let Some(entry) = self.open.get(&id).and_then(|at| self.entries.get_mut(*at)) else { return };
@@ -128,14 +127,13 @@ impl RunView {
     }
 }
 
-/// The beginning of a row with an answer.
 const ANSWER: &str = "<p class=answer>";
 
 fn answer_row(value: &Value) -> String {
     format!("{ANSWER}Answer: <b>{}</b></p>", shown(value))
 }
 
-/// The input of a call. The command of a shell stands alone.
+/// The command of a shell stands alone.
 fn input(payload: &Value) -> String {
     let input = &payload["input"];
     let is_command = payload["category"] == "execute";
@@ -172,7 +170,6 @@ fn fold(label: &str, body: &str) -> String {
     }
 }
 
-/// The options of a question, and the subject of a permission.
 fn asked(payload: &Value) -> String {
     let mut html = String::new();
     let detail = str_of(&payload["subject"], "detail");

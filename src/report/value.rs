@@ -11,7 +11,7 @@ pub(super) fn list_of<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value[key].as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// The time of a frame in milliseconds since 1970.
+/// In milliseconds since 1970.
 pub(super) fn time_of(frame: &Value) -> Option<i64> {
     let text = frame["ts"].as_str()?;
     let number = |from: usize, to: usize| text.get(from..to)?.parse::<u16>().ok();

@@ -31,7 +31,6 @@ use std::time::Duration;
 const NO_ASK_SOCKET: &str =
     "The tool ask_user is not available: cannot create its socket in the directory for temporary files";
 
-/// The state of a run with an agent.
 pub(super) struct ActiveRun {
     pub(super) effects: Effects,
     pub(super) settings: Settings,
@@ -51,13 +50,10 @@ pub(super) struct ActiveRun {
     pub(super) background: Vec<Text>,
     pub(super) turns: Turns,
     pub(super) ladder: StopLadder,
-    /// The number of denied permissions.
     pub(super) denied: u64,
     /// The running step of a workflow. `None`: the agent is at work.
     pub(super) step: Option<RunningStep>,
-    /// Removes the marker of a blocked agent, if the prompt offers it.
     pub(super) blocked: Option<BlockedText>,
-    /// The whole prompt of a workflow's turn, for an agent that takes over. `None`: that of the settings.
     pub(super) whole: Option<String>,
     pub(super) seen: PartSeen,
     /// The sums over the parts of a workflow's run. `None`: the run is a session of the agent.
@@ -65,7 +61,7 @@ pub(super) struct ActiveRun {
 }
 
 impl ActiveRun {
-    /// Begins the run. The first effect is run.started.
+    /// The first effect is run.started.
     pub(super) fn begin(
         now: Duration,
         random: &str,
@@ -139,7 +135,6 @@ impl ActiveRun {
         Ok(active)
     }
 
-    /// Warns of what the run has to do without: the sandbox, with this text, and `ask_user`.
     pub(super) fn tell_missing(&mut self, sandbox: Option<String>, asking_failed: bool) {
         if let Some(why) = sandbox {
             self.effects.warn(Warning::SandboxPartial, why, None);
@@ -226,7 +221,7 @@ impl ActiveRun {
         self.effects.warn(Warning::MalformedMessage, text, None);
     }
 
-    /// The next deadline. None but the heartbeat's counts during the search for changed files.
+    /// Only the heartbeat's counts during the search for changed files.
     pub(super) fn next_deadline(&self) -> Option<Duration> {
         let heartbeat = self.effects.heartbeat_at();
         let all = match (self.agent.process, self.ladder.is_decided()) {
@@ -293,7 +288,6 @@ impl ActiveRun {
     }
 }
 
-/// The body of run.started.
 fn started(display_name: String, settings: &Settings, capabilities: Capabilities) -> Started {
     Started {
         agent: AgentName { name: settings.agent.clone(), display_name: display_name.into(), version: None },
@@ -311,11 +305,9 @@ fn started(display_name: String, settings: &Settings, capabilities: Capabilities
     }
 }
 
-/// The times of past events, and of deadlines.
 pub(super) struct Deadlines {
-    /// The time when the run began.
     begun: Duration,
-    /// The deadline of the run. Set when the agent starts.
+    /// Set when the agent starts.
     pub(super) run: Option<Duration>,
     /// The deadline of the agent's first output. `None` after that output, or without a limit.
     pub(super) start: Option<Duration>,
@@ -328,35 +320,29 @@ impl Deadlines {
         Deadlines { begun: now, run: None, start: None, active: now }
     }
 
-    /// Begins a part of the run.
     pub(super) fn begin_part(&mut self, now: Duration) {
         *self = Deadlines { begun: self.begun, ..Deadlines::new(now) };
     }
 
-    /// The time since the run began.
     pub(super) fn begun(&self) -> Duration {
         self.begun
     }
 
-    /// Starts the clock of the run.
     pub(super) fn begin_run(&mut self, now: Duration, settings: &Settings) {
         self.run = settings.timeout_s.map(|limit| now + limit.duration());
     }
 
-    /// Starts the clock of the agent's first output.
     pub(super) fn await_output(&mut self, now: Duration, settings: &Settings) {
         self.start = settings.start_timeout_s.map(|limit| now + limit.duration());
     }
 
-    /// Restarts the idle timeout: the agent wrote, or its output waits because nobody reads stdout. `is_opening`: whether
-    /// its session is not open yet.
+    /// The agent wrote, or its output waits because nobody reads stdout. `is_opening`: the session is not open yet.
     pub(super) fn note_output(&mut self, now: Duration, is_opening: bool) {
         self.active = now;
         self.start.take_if(|_| !is_opening);
     }
 
-    /// The deadline of the agent's next output. A tool that has been running since `tool` stops the clock for at most
-    /// `tool_timeout_s`.
+    /// A tool that has been running since `tool` stops the clock for at most `tool_timeout_s`.
     pub(super) fn idle_at(&self, settings: &Settings, tool: Option<Duration>) -> Option<Duration> {
         let limit = settings.idle_timeout_s.duration();
         let held = tool.map(|since| since + settings.tool_timeout_s.duration());
@@ -388,7 +374,6 @@ impl Deadlines {
         passed.min_by_key(|(at, _)| *at).map(|(_, failure)| failure())
     }
 
-    /// The duration of the run, in milliseconds.
     pub(super) fn elapsed_ms(&self, now: Duration) -> u64 {
         u64::try_from(now.saturating_sub(self.begun).as_millis()).unwrap_or(u64::MAX)
     }

@@ -42,12 +42,11 @@ impl ActiveRun {
         }
     }
 
-    /// The agent's features, as far as its driver knows them now.
     pub(super) fn features(&self) -> Features {
         self.agent.driver.features(&self.settings)
     }
 
-    /// Calls the driver, and handles the outcome. A step has none.
+    /// A step has no driver.
     pub(super) fn drive(&mut self, call: impl FnOnce(&mut dyn Driver, &mut DriverOutput)) {
         if self.step.is_some() {
             return;
@@ -57,7 +56,6 @@ impl ActiveRun {
         self.apply(out);
     }
 
-    /// Handles the outcome of a driver's call.
     pub(super) fn apply(&mut self, out: DriverOutput) {
         let DriverOutput { mut events, send, close_input, relaunch } = out;
         if let Some(launch) = relaunch {
@@ -148,14 +146,12 @@ impl ActiveRun {
         }
     }
 
-    /// Reports the usage of all parts of the run.
     fn tell_usage(&mut self) {
         let earlier = self.sums.as_ref().map(|sums| sums.usage).unwrap_or_default();
         let usage = earlier.plus(&self.budget.usage());
         self.effects.tell(ProgressKind::Usage(usage), usage.line(), None);
     }
 
-    /// A piece of a message without the marker of a blocked agent. `own`: whether the agent speaks to its user.
     fn cut_blocked(&mut self, message: MessageKey, piece: Text, own: bool, done: bool) -> Text {
         match self.blocked.as_mut().filter(|_| own) {
             Some(blocked) => blocked.cut(message, &piece, done),
@@ -163,7 +159,6 @@ impl ActiveRun {
         }
     }
 
-    /// Shows a piece of a message.
     fn say(&mut self, message: MessageKey, piece: Piece) {
         self.effects.record(message, &piece.text, piece.done);
         self.speak(|messages, rules, out| messages.piece(message, piece, rules, out));
@@ -223,7 +218,6 @@ impl ActiveRun {
             && self.agent.driver.features(&self.settings).keepers.of(Limit::Permissions) == Keeper::Run
     }
 
-    /// Calls `say` with the rules of this run, emits the progress, and keeps the markers that `say` finds.
     pub(super) fn speak(&mut self, say: impl FnOnce(&mut Messages, &Rules<'_>, &mut dyn FnMut(Progress)) -> Marks) {
         let rules = Rules {
             level: self.settings.progress,
@@ -240,14 +234,12 @@ impl ActiveRun {
         self.turns.current.marked.asks.append(marks.asks);
     }
 
-    /// Stops the agent if it exceeded a limit.
     pub(super) fn keep_limit(&mut self, exceeded: Option<Limit>) {
         if let Some(limit) = exceeded {
             self.stop(Outcome::Failed(limit.reached()), None);
         }
     }
 
-    /// Fails the run if more is kept for the agent than the limits permit.
     fn check_memory(&mut self) {
         let message = if self.held_bytes() > KEPT_BYTES || self.agent.driver.held_bytes() > KEPT_BYTES {
             "The agent has more than 32 MiB of unfinished messages, tools and questions: split the task."
@@ -259,12 +251,10 @@ impl ActiveRun {
         self.stop(Outcome::Failed(Failure::new(Code::ResourceExhausted, message)), None);
     }
 
-    /// The size of the unfinished messages, tools and questions.
     fn held_bytes(&self) -> usize {
         self.messages.held_bytes() + self.tools.held_bytes() + self.questions.held_bytes()
     }
 
-    /// The number of bytes that may still be kept.
     fn room(&self) -> usize {
         KEPT_BYTES.saturating_sub(self.held_bytes())
     }
@@ -286,7 +276,6 @@ impl ActiveRun {
         }
     }
 
-    /// Handles the end of the agent's process tree and of its output.
     pub(super) fn end_tree(&mut self, exit: AgentExit) {
         if matches!(self.agent.process, ProcessState::TreeGone | ProcessState::Ended) {
             return;
@@ -306,14 +295,12 @@ impl ActiveRun {
         self.withdraw_questions(None);
     }
 
-    /// Ends the messages and tool calls that the agent left open.
     pub(super) fn end_open_work(&mut self, state: ToolState) {
         self.speak(Messages::finish);
         self.tools.end_all(self.effects.now, state).for_each(|progress| self.effects.progress(progress, None));
     }
 }
 
-/// The entries of a plan in one text: its lines without headings.
 fn plan_entries(text: &str) -> Entries {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let entry =
@@ -321,7 +308,6 @@ fn plan_entries(text: &str) -> Entries {
     lines.map(entry).collect()
 }
 
-/// The evidence in an event that the agent continues.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LifeSign {
     /// The agent works, which ends the status `retrying`.

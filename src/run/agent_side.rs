@@ -21,17 +21,13 @@ pub(super) struct AgentSide {
     pub(super) process: ProcessState,
     /// Whether it has had no process yet.
     pub(super) is_new: bool,
-    /// The exit of the last process.
     pub(super) exit: Option<AgentExit>,
     /// Whether the agent has written anything.
     pub(super) alive: bool,
-    /// The events of the agent's last line that wait.
     pub(super) waiting: WaitingEvents,
     /// Empty between two lines. Kept for its memory.
     pub(super) events: Vec<AgentEvent>,
-    /// Makes the driver of a new process.
     remake: Option<Remake>,
-    /// Whether the process stays after a completed turn.
     pub(super) keeps_process: bool,
     pub(super) session_id: Option<SessionId>,
     /// Whether the agent has said which session it opened, or that it could not open one.
@@ -42,7 +38,6 @@ pub(super) struct AgentSide {
     aside: Option<Box<SetAside>>,
 }
 
-/// An agent, its session, and its settings.
 struct SetAside {
     driver: Box<dyn Driver>,
     remake: Option<Remake>,
@@ -78,7 +73,6 @@ impl AgentSide {
         self.aside = Some(Box::new(SetAside { driver, remake, session, settings }));
     }
 
-    /// Brings the agent of the run back after the part of another one. Returns its settings.
     pub(super) fn bring_back(&mut self) -> Option<Settings> {
         let SetAside { driver, remake, session, settings } = *self.aside.take()?;
         (self.driver, self.remake) = (driver, remake);
@@ -86,12 +80,10 @@ impl AgentSide {
         Some(settings)
     }
 
-    /// The driver of a new process. `None`: the run has one process only.
     pub(super) fn fresh_driver(&self) -> Option<Box<dyn Driver>> {
         self.remake.as_ref().map(|remake| remake())
     }
 
-    /// Begins a session in a process of its own.
     pub(super) fn begin_session(&mut self) {
         if let Some(driver) = self.fresh_driver() {
             self.driver = driver;
@@ -99,7 +91,6 @@ impl AgentSide {
         self.begin_next_process();
     }
 
-    /// Begins a further process of the same driver.
     pub(super) fn begin_next_process(&mut self) {
         (self.process, self.exit, self.alive) = (ProcessState::Due, None, false);
         (self.session_id, self.version, self.model) = (None, None, None);
@@ -113,7 +104,6 @@ impl AgentSide {
         out
     }
 
-    /// Passes a prompt to the agent as a further turn.
     pub(super) fn send_prompt(&mut self, prompt: &WaitingPrompt, effects: &mut Effects) -> DriverOutput {
         effects.attach(prompt.images.iter());
         let mut out = DriverOutput::default();
@@ -122,7 +112,7 @@ impl AgentSide {
         out
     }
 
-    /// Passes a prompt to the agent while it works. Also returns whether it takes one now.
+    /// Also returns whether the agent takes a prompt now.
     pub(super) fn steer(&mut self, prompt: &WaitingPrompt, effects: &mut Effects) -> (DriverOutput, bool) {
         let mut out = DriverOutput::default();
         self.driver.take_commands(prompt.raw);
@@ -131,7 +121,6 @@ impl AgentSide {
         (out, is_taken)
     }
 
-    /// Keeps what the agent reports about its session.
     pub(super) fn open_session(&mut self, id: Option<SessionId>, version: Option<Text>, model: Option<Text>) {
         (self.session_id, self.version, self.model) = (id, version, model);
         self.is_session_known = true;
@@ -144,7 +133,6 @@ impl AgentSide {
         settings.session_id.clone().filter(|_| !self.is_session_known && !settings.fork && !is_refused)
     }
 
-    /// The known facts about the session. `mcp_servers`: the states of the servers.
     pub(super) fn session(
         &self,
         mcp_servers: Vec<McpServerState>,
@@ -161,13 +149,11 @@ impl AgentSide {
         }
     }
 
-    /// Whether a process that follows this one can go on with this turn.
     pub(super) fn can_begin_again(&self, turn: &CurrentTurn, settings: &Settings) -> bool {
         let holds_nothing = !turn.worked && (self.session_id.is_none() || turn.number == 1);
         self.remake.is_some() && (holds_nothing || (self.session_id.is_some() && self.may_resume(settings)))
     }
 
-    /// Forgets a session that no further process can resume.
     pub(super) fn drop_lost_session(&mut self, settings: &Settings) {
         if !self.may_resume(settings) {
             self.session_id = None;
@@ -178,13 +164,11 @@ impl AgentSide {
         self.driver.features(settings).capabilities.resume != Some(false)
     }
 
-    /// Requests a process.
     pub(super) fn start(&mut self, launch: Box<Launch>, settings: &Settings, effects: &mut Effects) {
         self.process = ProcessState::Due;
         effects.push(Effect::Spawn(launch, Box::new(settings.clone())));
     }
 
-    /// Prepares another process for the same session, after the last one was ended.
     pub(super) fn relaunch(
         &mut self,
         settings: &Settings,
@@ -200,7 +184,6 @@ impl AgentSide {
         self.launch(driver, settings, prompt, budget).map_err(in_words)
     }
 
-    /// Prepares a further process, which goes on with the run's session if there is one.
     pub(super) fn launch(
         &mut self,
         driver: Box<dyn Driver>,
@@ -227,13 +210,11 @@ impl AgentSide {
         Ok((out, launch))
     }
 
-    /// Forgets the agent, because another one takes over. `remake`: makes the driver of the other one.
     pub(super) fn replace(&mut self, remake: Option<Remake>) {
         (self.remake, self.is_new, self.alive) = (remake, true, false);
         self.open_session(None, None, None);
     }
 
-    /// The reason why the agent takes no further prompt with these images.
     pub(super) fn refuses(&self, settings: &Settings, images: &[Image]) -> Option<&'static str> {
         match () {
             () if !settings.conversation && !self.driver.takes_turns() => Some("this agent takes no further turn"),
@@ -257,7 +238,6 @@ impl AgentSide {
         cut
     }
 
-    /// Whether the agent can go on with its session after a turn with this outcome.
     pub(super) fn continues_after(&self, outcome: &Outcome, settings: &Settings) -> bool {
         let Outcome::Failed(failure) = outcome else { return true };
         let budget = failure.limit.and_then(|limit| Limit::from_word(limit.word()));
@@ -279,13 +259,12 @@ impl AgentSide {
     }
 }
 
-/// The failure of an agent that is gone with its session, when a further prompt needs it.
 fn lost_session() -> Failure {
     let message = "The agent did not stop its turn, was ended, and cannot resume its session: begin a new run.";
     Failure::new(Code::AgentExited, message)
 }
 
-/// The state of the agent's process. An agent may have one process per turn, and has at most one at a time.
+/// An agent may have one process per turn, and has at most one at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProcessState {
     Due,

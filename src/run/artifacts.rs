@@ -13,12 +13,10 @@ use std::path::Path;
 /// The maximum size of a path that systems accept, in bytes.
 const PATH_BYTES: usize = 4096;
 
-/// The changed files of a run.
 #[derive(Debug, Default)]
 pub(super) struct Artifacts {
     /// Hashes of the path and the action of every reported change, each with the last part of the run that made it.
     seen: HashMap<u64, u32>,
-    /// The number of the part.
     part: u32,
     /// The first changes of the part, also those that an earlier part made too.
     pub(super) of_part: Vec<ArtifactRef>,
@@ -31,7 +29,6 @@ pub(super) struct Artifacts {
 }
 
 impl Artifacts {
-    /// Begins a part of the run.
     pub(super) fn begin_part(&mut self) {
         self.part += 1;
         self.of_part.clear();
@@ -90,7 +87,7 @@ impl Artifacts {
         }
     }
 
-    /// Adds a change and returns its id. `None`: the change was reported before.
+    /// `None`: it was reported before, or the limit is reached.
     fn add(&mut self, path: &Text, action: Action) -> Option<String> {
         if self.is_full() || self.seen.insert(self.hasher.hash_one((path, action)), self.part).is_some() {
             return None;
@@ -102,7 +99,6 @@ impl Artifacts {
         Some(format!("a_{}", self.count))
     }
 
-    /// Whether the limit of reported changes is reached.
     fn is_full(&self) -> bool {
         self.seen.len() >= REPORTED
     }
@@ -116,7 +112,6 @@ impl Artifacts {
         }
     }
 
-    /// Takes the list for the terminal frame, and whether it is cut.
     pub(super) fn list(&mut self) -> (Vec<ArtifactRef>, bool) {
         let list = std::mem::take(&mut self.list);
         let is_cut = self.count > list.len() as u64;

@@ -24,15 +24,12 @@ const ROOM: usize = 4 << 10;
 /// The room for the keys and the line number of a place, in bytes.
 const PLACE: usize = 48;
 
-/// A question in a group, and its resolution.
 #[derive(Debug)]
 pub(super) struct OpenQuestion {
     pub(super) id: QuestionId,
-    /// The question as the agent asked it.
     pub(super) ask: Ask,
     /// The question as a frame shows it: redacted.
     pub(super) shown: Ask,
-    /// The reason why nobody can approve it.
     pub(super) hidden: Option<Hidden>,
     pub(super) attempt: u32,
     pub(super) reply: Option<Reply>,
@@ -43,43 +40,32 @@ pub(super) struct Resolved {
     pub(super) question_id: QuestionId,
     pub(super) resolution: Resolution,
     pub(super) used_default: bool,
-    /// The question as a frame showed it.
     pub(super) ask: Ask,
     /// The value that was taken, as frames may show it.
     pub(super) value: Answer,
-    /// Whether a frame can show the whole action.
     pub(super) fits: bool,
     /// The reason why the question was denied without being asked.
     pub(super) hidden: Option<Hidden>,
 }
 
-/// The reason why nobody answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoAnswerCause {
-    /// The question's time ran out.
     Timeout,
-    /// stdin has ended.
     InputClosed,
     Headless,
 }
 
-/// The parts of an answer beside its value.
 #[derive(Debug, Default)]
 pub(super) struct BesideAnswer {
-    /// Text for the agent, to go with a denial.
     pub(super) message: Option<Text>,
-    /// The input for the tool, to go with a permission.
     pub(super) input: Option<String>,
 }
 
 /// The reason why nobody can approve an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hidden {
-    /// No frame can show the whole action.
     TooLong,
-    /// The agent does not name the command.
     NoCommand,
-    /// The agent does not name the files of an edit.
     NoFile,
 }
 
@@ -127,10 +113,8 @@ pub(super) fn shown(ask: &Ask, redactor: &Redactor) -> Ask {
     shown
 }
 
-/// The text of a question for which the agent provided none.
 const WITHOUT_TEXT: &str = "The agent asked a question without text.";
 
-/// The maximum length of an option's value or label, in bytes.
 const OPTION_BYTES: usize = 1024;
 
 /// A redacted text, or the result of `instead` if the text contained a secret or is too long.
@@ -141,7 +125,6 @@ fn usable(text: Cow<'_, str>, instead: impl FnOnce(&str) -> String) -> String {
     }
 }
 
-/// Makes a text different from those in `others`, and adds it to them.
 fn unlike(mut text: String, others: &mut HashSet<String>) -> String {
     while !others.insert(text.clone()) {
         text.push('_');
@@ -149,7 +132,6 @@ fn unlike(mut text: String, others: &mut HashSet<String>) -> String {
     text
 }
 
-/// A permission's subject as frames show it.
 pub(super) fn shown_subject(subject: &Subject, texts: &FrameTexts) -> Subject {
     Subject {
         title: texts.action_title(&subject.title).into(),
@@ -221,7 +203,6 @@ impl OpenQuestion {
         Ask { validation: self.ask.validation.clone(), ..self.shown.clone() }
     }
 
-    /// Whether the question requires an answer and was declined.
     pub(super) fn is_missed(&self) -> bool {
         matches!(self.reply, Some(Reply::Declined(_))) && self.ask.required && self.ask.default.is_none()
     }
@@ -289,7 +270,7 @@ impl OpenQuestion {
         Some(self.resolve(reply, cause.resolution(), used_default))
     }
 
-    /// Converts the default into a reply. The default has the agent's own values.
+    /// The default has the agent's own values.
     fn reply_for_default(&self, default: Answer) -> Reply {
         if default == Answer::Decision(Decision::Deny) { denied() } else { Reply::Answer(default) }
     }
@@ -310,7 +291,6 @@ fn renamed(answer: Answer, from: &Kind, to: &Kind) -> Answer {
 }
 
 impl NoAnswerCause {
-    /// The failure of a run that needs the answer.
     pub(super) fn failure(self) -> Failure {
         match self {
             NoAnswerCause::Timeout => Failure::new(
@@ -347,15 +327,13 @@ impl NoAnswerCause {
 pub(super) struct AlwaysAllowed(BTreeSet<Scope>);
 
 impl AlwaysAllowed {
-    /// Remembers a scope, unless [`REMEMBERED`] scopes are already remembered. Requests of further scopes are asked
-    /// about again.
+    /// Beyond [`REMEMBERED`] scopes, requests are asked about again.
     pub(super) fn add(&mut self, scope: &Scope) {
         if self.0.len() < REMEMBERED {
             self.0.insert(scope.clone());
         }
     }
 
-    /// Whether requests of this scope are allowed.
     pub(super) fn covers(&self, scope: Option<&Scope>) -> bool {
         scope.is_some_and(|scope| self.0.contains(scope))
     }

@@ -6,7 +6,6 @@ use crate::protocol::outbound::{Outcome, Text};
 use crate::protocol::words::{McpState, Warning};
 
 impl ActiveRun {
-    /// Handles the report of a server's launcher.
     pub(super) fn server_launched(&mut self, position: usize, state: McpState, words: Text) {
         // The end of the agent ends its servers too.
         if self.ladder.is_decided() || self.turns.ends_with_process() {
@@ -23,7 +22,6 @@ impl ActiveRun {
         self.without_servers();
     }
 
-    /// Handles what the agent says about a server.
     pub(super) fn server_told(&mut self, name: String, state: McpState, said: Option<Text>) {
         if self.servers.told(name, state, said) && self.servers.session_open {
             self.tell_servers();
@@ -54,7 +52,6 @@ impl ActiveRun {
         self.without_servers();
     }
 
-    /// Does what follows from a server that failed, and sends the first prompt once nothing is awaited.
     pub(super) fn without_servers(&mut self) {
         if self.ladder.is_decided() {
             return;
@@ -89,7 +86,6 @@ impl ActiveRun {
         }
     }
 
-    /// Handles the end of the time in which servers must start.
     pub(super) fn miss_servers(&mut self) {
         self.servers.due = None;
         if let Some(failure) = self.servers.missing() {
@@ -98,7 +94,6 @@ impl ActiveRun {
         self.warn_of_silent_servers();
     }
 
-    /// Warns of the servers that nobody needs, and that are not there yet.
     pub(super) fn warn_of_silent_servers(&mut self) {
         for at in 0..self.servers.list.len() {
             let server = &mut self.servers.list[at];

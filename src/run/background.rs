@@ -22,17 +22,14 @@ impl ActiveRun {
         }
     }
 
-    /// Whether the run ends once no turn runs and nothing is pending.
     pub(super) fn ends_when_idle(&self) -> bool {
         self.turns.closing || !self.settings.conversation
     }
 
-    /// Whether work is pending that the run waits for.
     pub(super) fn awaits_background(&self) -> bool {
         self.settings.background == Background::Wait && !self.background.is_empty()
     }
 
-    /// The time since when the run waits for work in the background alone.
     pub(super) fn background_since(&self) -> Option<Duration> {
         match self.turns.current.state {
             TurnState::Over { since } if self.ends_when_idle() && self.awaits_background() => Some(since),
@@ -46,7 +43,6 @@ impl ActiveRun {
         self.effects.status(Status::WaitingForAgent, "Waiting for the agent's work in the background", None);
     }
 
-    /// Takes the beginning of a turn, as the agent reports it.
     pub(super) fn note_turn(&mut self, origin: TurnOrigin) {
         match (origin, &self.turns.current.state) {
             _ if self.ladder.is_decided() => {}
@@ -68,7 +64,6 @@ impl ActiveRun {
         self.effects.status(Status::Running, "The agent is working", None);
     }
 
-    /// Warns of the work that ends with the agent or the run.
     pub(super) fn warn_of_background(&mut self) {
         let work = std::mem::take(&mut self.background);
         if work.is_empty() {

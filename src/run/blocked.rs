@@ -7,7 +7,6 @@ use crate::markers::Cutter;
 use crate::protocol::outbound::Text;
 use std::collections::BTreeMap;
 
-/// Removes the markers from the text of a turn.
 #[derive(Debug, Default)]
 pub(super) struct BlockedText {
     cutters: BTreeMap<MessageKey, BlockedCutter>,
@@ -16,7 +15,6 @@ pub(super) struct BlockedText {
 }
 
 impl BlockedText {
-    /// A piece of a message without markers.
     pub(super) fn cut(&mut self, message: MessageKey, piece: &Text, done: bool) -> Text {
         let cutter = self.cutters.entry(message).or_default();
         let piece = cutter.push(piece.unredacted(), done);
@@ -27,12 +25,10 @@ impl BlockedText {
         piece.into()
     }
 
-    /// Forgets a message that the agent takes back.
     pub(super) fn withdraw(&mut self, message: MessageKey) {
         self.cutters.remove(&message);
     }
 
-    /// The rests of the messages that end with the agent's process.
     pub(super) fn finish(&mut self) -> Vec<(MessageKey, Text)> {
         let mut rests = Vec::new();
         for (message, mut cutter) in std::mem::take(&mut self.cutters) {
@@ -59,7 +55,6 @@ impl BlockedText {
     }
 }
 
-/// Removes the markers from one message that arrives in pieces.
 #[derive(Debug)]
 struct BlockedCutter {
     cutter: Cutter,
@@ -76,7 +71,7 @@ impl Default for BlockedCutter {
 }
 
 impl BlockedCutter {
-    /// Adds a piece. Returns the text that is certainly not part of a marker. `done`: the piece ends the message.
+    /// Returns the text that is certainly not part of a marker. `done`: the piece ends the message.
     fn push(&mut self, piece: &str, done: bool) -> String {
         let first = &mut self.reason;
         let mut take = |reason: &str| {
@@ -90,7 +85,6 @@ impl BlockedCutter {
     }
 }
 
-/// A whole text without its markers, and the first reason.
 fn cut(text: &str) -> (String, Option<String>) {
     let mut cutter = BlockedCutter::default();
     let rest = cutter.push(text, true);

@@ -5,7 +5,6 @@ use crate::agent::limit::{Keeper, Limit};
 use crate::protocol::outbound::Usage;
 use crate::protocol::request::Settings;
 
-/// The limits of a run, and what is used of them.
 #[derive(Debug, Default)]
 pub(super) struct Budget {
     max_turns: Option<u64>,
@@ -16,7 +15,6 @@ pub(super) struct Budget {
     disallowed: Option<ToolList>,
     /// The number of calls of the model so far.
     turns: u64,
-    /// The number of calls of tools so far.
     tool_calls: u64,
     /// Whether the current call of the model asked for a tool.
     used_tools: bool,
@@ -39,7 +37,6 @@ struct ToolList {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ToolMoment {
     Called,
-    /// The tool did its work.
     Done,
 }
 
@@ -67,7 +64,6 @@ impl Budget {
         *self = Budget { turns, tool_calls, usage, ..Budget::new(settings, keepers) };
     }
 
-    /// Counts a call of a tool. Returns the limit that it exceeds.
     pub(super) fn count_tool_call(&mut self) -> Option<Limit> {
         self.tool_calls += 1;
         self.used_tools = true;
@@ -120,17 +116,14 @@ impl Budget {
         settings.max_cost_usd.map(|max| max - self.usage.cost_usd.unwrap_or_default())
     }
 
-    /// The number of calls of tools so far.
     pub(super) fn tool_calls(&self) -> u64 {
         self.tool_calls
     }
 
-    /// The usage of the current process, by the driver's count.
     pub(super) fn counted(&self) -> Usage {
         self.counted
     }
 
-    /// The usage of the run so far.
     pub(super) fn usage(&self) -> Usage {
         self.usage
     }

@@ -15,14 +15,13 @@ const NAMED: usize = 5;
 const LISTED: usize = 1_000;
 
 impl ActiveRun {
-    /// Takes a checkpoint, if the run has them.
     pub(super) fn checkpoint(&mut self, order: CheckpointOrder) {
         if self.checkpoints.on == Some(true) {
             self.effects.push(Effect::Checkpoint(order));
         }
     }
 
-    /// Handles the wish to put files back. `to`: `None` is no id.
+    /// `to`: `None` stands for a value that is not an id.
     pub(super) fn rewind(&mut self, reply_to: Option<InboundId>, to: Option<CheckpointId>) {
         if self.checkpoints.on != Some(true) {
             let text = sentence!(
@@ -92,7 +91,6 @@ impl ActiveRun {
         }
     }
 
-    /// Ends the conversation, if its end waited for a rewind.
     fn after_rewind(&mut self) {
         if self.turns.closing {
             self.close_conversation();

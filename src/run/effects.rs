@@ -13,24 +13,18 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The minimum time between heartbeats.
 const HEARTBEAT_MIN: Duration = Duration::from_millis(10);
 
-/// The effects of the current event, and what decides whether a frame is one of them.
 pub(super) struct Effects {
-    /// The time of the event.
     pub(super) now: Duration,
-    /// The date of the event: the time since 1970.
+    /// Since 1970.
     pub(super) date: Duration,
     pub(super) list: Vec<Effect>,
     /// The memory of the last progress.
     pub(super) spare: Option<Box<Progress>>,
     pub(super) level: Level,
-    /// Whether a recording needs the pieces of messages.
     pub(super) recorded: bool,
-    /// The status of the agent in this part of the run.
     pub(super) status: Option<Status>,
-    /// The status that a frame last showed.
     shown: Option<Status>,
     /// Whether this part of the run has shown a text of the agent.
     pub(super) said: bool,
@@ -61,7 +55,6 @@ impl Effects {
         }
     }
 
-    /// Begins a part of the run.
     pub(super) fn begin_part(&mut self) {
         (self.status, self.said, self.last_frame) = (None, false, self.now);
     }
@@ -70,7 +63,6 @@ impl Effects {
         self.list.push(effect);
     }
 
-    /// Announces the images of the agent's next line.
     pub(super) fn attach<'i>(&mut self, images: impl Iterator<Item = &'i Image>) {
         let images: Vec<Image> = images.cloned().collect();
         if !images.is_empty() {
@@ -83,13 +75,11 @@ impl Effects {
         self.list.push(Effect::Emit { body, reply_to, measure: None });
     }
 
-    /// Emits a changed file. `measure`: the file whose size completes the frame.
     pub(super) fn artifact(&mut self, artifact: Artifact, measure: Option<PathBuf>) {
         self.last_frame = self.now;
         self.list.push(Effect::Emit { body: Body::Artifact(Box::new(artifact)), reply_to: None, measure });
     }
 
-    /// Emits a progress, if the level of progress includes it.
     pub(super) fn progress(&mut self, progress: Progress, reply_to: Option<InboundId>) {
         if self.level < progress.about.level() {
             return;
@@ -117,7 +107,6 @@ impl Effects {
         }
     }
 
-    /// Reports that the start may take minutes.
     pub(super) fn tell_of_npx(&mut self, package: &str) {
         let text = format!("Starting the agent: npx runs {package}, and downloads it first if necessary");
         self.tell(ProgressKind::Status { status: Status::Starting, until: None, agent: None }, text, None);
@@ -134,14 +123,13 @@ impl Effects {
         }
     }
 
-    /// Reports that another agent starts.
     pub(super) fn starts_agent(&mut self, agent: String) {
         let status = Status::Starting;
         (self.status, self.shown) = (Some(status), Some(status));
         self.tell(ProgressKind::Status { status, until: None, agent: Some(agent) }, "Starting the agent", None);
     }
 
-    /// Reports that the run waits for the end of a limit. `until`: since 1970. `why`: the failure's code.
+    /// `until`: since 1970. `why`: the failure's code.
     pub(super) fn waits_for_limit(&mut self, until: Duration, why: &str) {
         (self.status, self.shown) = (Some(Status::WaitingForLimit), Some(Status::WaitingForLimit));
         let until = UtcTime::of_seconds(until.as_secs_f64());
@@ -150,14 +138,13 @@ impl Effects {
         self.tell(ProgressKind::Status { status: Status::WaitingForLimit, until, agent: None }, text, None);
     }
 
-    /// Passes a piece of a message to the recording, if there is one. Only pieces can split a secret.
     pub(super) fn record(&mut self, message: MessageKey, piece: &Text, done: bool) {
         if self.recorded {
             self.push(Effect::Said { message, piece: piece.clone(), done });
         }
     }
 
-    /// Reports the plan of an agent. `is_part`: the run is part of a workflow, which has a plan of its own.
+    /// `is_part`: the run is part of a workflow, which has a plan of its own.
     pub(super) fn plan(&mut self, entries: Entries, is_part: bool) {
         if let Some(text) = entries.warning("entry", "entries", "the plan") {
             self.warn(Warning::AgentOutputUnparsed, text, None);
@@ -170,7 +157,7 @@ impl Effects {
         );
     }
 
-    /// Reports the state of a further prompt. `said`: the prompt, if this is the first report about it.
+    /// `said`: the prompt, if this is the first report about it.
     pub(super) fn prompt(&mut self, number: u64, state: PromptState, said: Option<&Text>, reply_to: Option<InboundId>) {
         let text = match state {
             PromptState::Queued => "The prompt waits",
@@ -181,7 +168,7 @@ impl Effects {
         self.tell(about, text, reply_to);
     }
 
-    /// Emits a heartbeat. `idle`: the time since the agent's last output.
+    /// `idle`: the time since the agent's last output.
     pub(super) fn heartbeat(&mut self, idle: Duration, waiting_on: WaitingOn) {
         let text = match waiting_on {
             WaitingOn::Input => "Waiting for an answer",
@@ -197,7 +184,6 @@ impl Effects {
         self.last_frame = self.now;
     }
 
-    /// The time of the next heartbeat.
     pub(super) fn heartbeat_at(&self) -> Option<Duration> {
         self.heartbeat.map(|every| self.last_frame + every)
     }

@@ -18,15 +18,10 @@ use crate::redact::Redactor;
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
-/// A valid run.start.
 pub struct Start {
-    /// The settings of run.start.
     pub settings: Settings,
-    /// The agent's name for people.
     pub display_name: String,
-    /// The agent's dialect.
     pub driver: Box<dyn Driver>,
-    /// The redactor with the secrets of the run.
     pub redactor: Redactor,
     /// The number of entries in `secrets` that are too short to redact.
     pub short_secrets: usize,
@@ -34,13 +29,11 @@ pub struct Start {
     pub asking_failed: bool,
     /// The warning that the agent runs without the sandbox that was asked for.
     pub missing: Option<String>,
-    /// Whether the run takes checkpoints of the files. `None`: nobody asked for them.
+    /// `None`: nobody asked for them.
     pub checkpoints: Option<bool>,
-    /// Makes the driver of a new process for the same session. `None`: the run has one process only. A workflow's run
-    /// needs it.
+    /// A workflow's run needs it. `None`: the run has one process only.
     pub remake: Option<Remake>,
-    /// The part of run.started about a workflow, whose run waits for its first part then. `None`: the run is a session of
-    /// the agent.
+    /// With it, the run waits for its first part. `None`: the run is a session of the agent.
     pub workflow: Option<Box<WorkflowStarted>>,
     /// Whether steps without the agent come before the session.
     pub has_steps: bool,
@@ -64,17 +57,14 @@ impl Start {
     }
 }
 
-/// An invalid run.start.
 #[derive(Debug)]
 pub struct Refusal {
     pub failure: Failure,
     pub metadata: Option<Json>,
-    /// The redactor with the secrets of the run.start.
     pub redactor: Option<Redactor>,
 }
 
 impl Refusal {
-    /// A refusal without metadata.
     pub fn new(failure: Failure) -> Box<Refusal> {
         Box::new(Refusal { failure, metadata: None, redactor: None })
     }
@@ -83,52 +73,39 @@ impl Refusal {
 /// The envelope of an inbound message: its id for `reply_to`, and the run that it names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// The message's id.
     pub id: Option<InboundId>,
-    /// The run that the message names.
     pub run: Addressee,
 }
 
-/// Everything that can happen to a run.
 pub enum Event<'a> {
     /// A run.start, checked.
     Start(Origin, Result<Box<Start>, Box<Refusal>>),
-    /// A run.input that answers a question, with its value read.
     Answer(Origin, ReadInput),
-    /// A run.input with a further prompt and the files of its images, or with the end of the prompts.
     Prompt(Origin, PromptInput, Vec<Image>),
-    /// A run.cancel of the running turn.
     CancelTurn(Origin, Option<Text>),
-    /// A run.cancel, a signal, or a person at the terminal.
     Cancel(Origin, Option<Text>, Source),
-    /// A line that is not a message.
     Malformed(Origin, Flaw),
     /// A message of another major version.
     Unsupported(Origin),
     UnknownType(Origin, String),
     InputEnded,
-    /// A workflow's run goes on with this part.
     Part(Box<Part>),
     /// A workflow reports something between two parts.
     Tell(Box<Progress>),
     /// A workflow itself changed a file.
     Wrote(Box<Artifact>),
-    /// A workflow's run is over.
     Close(Box<Closing>),
     /// The run cannot continue, because of a bad flag, a broken configuration, or an agent that does not read its
     /// input.
     Refused(Failure),
     /// stdout is closed: no further frame can be delivered.
     OutputLost,
-    /// The agent's process started.
     Spawned,
     /// npx runs this package in place of the agent's missing program.
     SpawnedByNpx(&'static str),
     /// The next agent takes over, as [`Effect::HandOver`] requested. Its settings have the prompt for it.
     TakesOver(Box<Start>),
-    /// The agent's process could not be started.
     SpawnFailed(Failure),
-    /// The work that a run without a process waits for is over.
     TaskOver,
     Line(Line<'a>),
     /// A line of the agent's stderr, or a part of a long one.
@@ -139,7 +116,7 @@ pub enum Event<'a> {
     ToolAsk {
         /// The call; unique in a run.
         call: u64,
-        /// The questions; at least one.
+        /// At least one.
         asks: Vec<Ask>,
     },
     ToolAskWithdrawn {
@@ -166,11 +143,9 @@ pub enum Event<'a> {
     /// The agent rests, and the search for changed files is finished.
     Rested(FoundFiles),
     CannotRest,
-    /// Work for the checkpoints is done.
     Checkpoint(CheckpointReport),
     /// Messages were ignored because nobody reads stdout: their number.
     Ignored(u64),
-    /// A warning about a message, the machine or the configuration.
     Warn(Origin, Warning, String),
     /// The agent's output waits because nobody reads stdout, so the agent does not count as silent.
     NotRead,
@@ -178,14 +153,12 @@ pub enum Event<'a> {
     Tick,
 }
 
-/// The end of the agent: its process tree is gone and its output has been read.
 #[derive(Clone, Debug)]
 pub struct AgentEnd {
     /// The exit of the agent's own process.
     pub exit: AgentExit,
     /// Whether one of its processes outlived it, although the agent exited by itself.
     pub leaked: bool,
-    /// Whether the agent cannot load its session later.
     pub lost_session: bool,
     /// The end of its stderr. The engine cuts it with all secrets hidden before the run gets it.
     pub stderr: Text,
@@ -197,7 +170,6 @@ pub type FoundFiles = Result<Vec<(PathBuf, Action)>, Unseen>;
 /// The reason why the changed files are unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unseen {
-    /// The search took too long.
     Late,
     /// git failed, or too many files changed.
     Failed,
@@ -206,19 +178,17 @@ pub enum Unseen {
 /// The payload of a run.input, with its value read.
 #[derive(Debug)]
 pub struct ReadInput {
-    /// The question. `None`: missing or not a string.
+    /// `None`: missing or not a string.
     pub question_id: Option<QuestionId>,
-    /// The answer. `None`: missing, or given in two ways at once.
+    /// `None`: missing, or given in two ways at once.
     pub answered: Option<Answered>,
     /// Text for the agent, to go with a denial.
     pub message: Option<Text>,
     /// The input for the tool whose permission is granted, a JSON object.
     pub updated_input: Option<String>,
-    /// The message's unknown fields.
     pub unknown: UnknownNames,
 }
 
-/// An action that a run requests.
 #[derive(Debug)]
 pub enum Effect {
     /// Sets the run_id of all further frames.
@@ -227,7 +197,6 @@ pub enum Effect {
     FrameLimit(usize),
     Emit {
         body: Body,
-        /// The id of the message that caused the frame.
         reply_to: Option<InboundId>,
         /// The file whose size completes an artifact.
         measure: Option<PathBuf>,
@@ -248,7 +217,7 @@ pub enum Effect {
     Checkpoint(CheckpointOrder),
     /// The next line for the agent contains the labels of these images.
     Attach(Vec<Image>),
-    /// Sends a line to the agent, without its LF.
+    /// Without its LF.
     ToAgent(String),
     /// Answers a call of the tool, all questions of which are resolved.
     ToolReplies {
@@ -274,8 +243,7 @@ pub enum Effect {
     Note(String),
 }
 
-/// The work of a host with checkpoints. The host does it in order, and keeps what it sends to the agent until the
-/// checkpoint before it is taken.
+/// The host carries them out in order, and keeps what it sends to the agent until the checkpoint before it is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckpointOrder {
     /// Take the checkpoint at the beginning of a turn.
@@ -286,13 +254,11 @@ pub enum CheckpointOrder {
     Rewind { to: CheckpointId, undo: CheckpointId },
 }
 
-/// The result of such work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckpointReport {
     Taken(CheckpointId),
     /// The state after the turn of this checkpoint is known.
     Complete(CheckpointId),
-    /// There was nothing to do.
     Nothing,
     /// No checkpoint was taken. `lasting`: none will be.
     Missing {
@@ -311,7 +277,6 @@ pub enum CheckpointReport {
     },
 }
 
-/// The signal that ends the agent's processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopSignal {
     Terminate,
@@ -323,13 +288,10 @@ pub enum StopSignal {
 pub enum OnEof {
     #[default]
     Continue,
-    /// The run is cancelled.
     Cancel,
 }
 
-/// The number of bytes above which a text is handled in parts.
 const LONG: usize = 256 << 10;
-/// The size of a part, in bytes.
 const PART: usize = 64 << 10;
 
 /// The events of the agent's last line that wait: a long text is handled in parts, so that no step of the run takes long,
@@ -356,7 +318,6 @@ impl WaitingEvents {
         None
     }
 
-    /// Takes the next event, or the next part of a long text.
     pub(super) fn next(&mut self) -> Option<AgentEvent> {
         let event = self.events.pop_front()?;
         let AgentEvent::Text { message, piece, done, reasoning, parent } = event else { return Some(event) };

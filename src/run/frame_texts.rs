@@ -6,7 +6,6 @@ use crate::redact::Redactor;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-/// The maximum length of a title, in characters.
 const TITLE_CHARS: usize = 120;
 
 /// Turns the texts and paths of an agent into those of frames: redacted, short, and relative to the working directory.
@@ -55,8 +54,7 @@ impl FrameTexts {
         fitting(shorten(text, &self.folder))
     }
 
-    /// A text of at most `room` bytes, and whether it was longer. Redacts the text before it cuts, because half a
-    /// secret cannot be found.
+    /// Redacts the text before it cuts it, because half a secret cannot be found. Also returns whether it cut.
     pub(super) fn limited(&self, text: Text, room: usize) -> (Text, bool) {
         let mut text = text.into_redacted(&self.redactor);
         let is_long = text.len() > room;
@@ -76,12 +74,10 @@ impl FrameTexts {
         }
     }
 
-    /// A path that the agent may have given relative to its working directory.
     pub(super) fn absolute(&self, path: &Path) -> PathBuf {
         absolute(&self.cwd, path)
     }
 
-    /// The places of a call as frames show them.
     pub(super) fn places(&self, locations: &[Place]) -> Vec<Place> {
         locations.iter().map(|at| Place { path: self.relative(path(&at.path)), line: at.line }).collect()
     }
@@ -93,7 +89,6 @@ fn is_title(text: &str) -> bool {
     text.len() <= TITLE_CHARS && text.trim_ascii().len() == text.len() && text.bytes().all(is_inside)
 }
 
-/// A path that an agent reported.
 pub(super) fn path(text: &Text) -> &Path {
     Path::new(text.unredacted())
 }
@@ -103,7 +98,6 @@ fn folder(cwd: &str) -> String {
     format!("{}/", cwd.trim_end_matches('/'))
 }
 
-/// Makes the paths in a text relative to the working directory. `folder`: see [`folder`].
 fn shorten<'t>(text: &'t str, folder: &str) -> Cow<'t, str> {
     let Some(first) = text.find('/').filter(|_| folder != "/") else { return text.into() };
     let is_inside = |at: &usize| text[*at..].starts_with(folder);
@@ -158,12 +152,10 @@ pub(super) fn suspicion(output: &Text) -> Option<String> {
     Some(format!("if the sandbox denied it, --sandbox-write or --sandbox-read grants {path}"))
 }
 
-/// The title of a call with a hint.
 pub(super) fn with_hint(title: &Text, hint: &str) -> Text {
     format!("{}; {hint}", title.unredacted()).into()
 }
 
-/// The longest path in a hint, in bytes.
 const PATH_BYTES: usize = 200;
 
 /// The part of a tool's output that is searched for a denial, in bytes.

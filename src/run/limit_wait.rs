@@ -6,7 +6,6 @@ use super::StopSignal;
 use crate::protocol::failure::Failure;
 use std::time::Duration;
 
-/// The prompt that continues a turn in which the agent has worked.
 pub(super) const GO_ON: &str = "The provider's limit that ended your last turn is over. Go on with the task where you \
                                 stopped, and do nothing twice.";
 
@@ -52,12 +51,9 @@ pub(super) struct LimitWait {
     pub(super) then: AfterProcess,
 }
 
-/// The continuation of a turn whose agent's process was ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum AfterProcess {
-    /// The agent goes on in a new process.
     GoOn,
-    /// The next agent takes over.
     HandOver,
 }
 

@@ -42,14 +42,12 @@ struct Message {
     since: Generation,
     /// The length of `waiting` as JSON, in bytes.
     waiting_bytes: usize,
-    /// The fingerprint of the agent's own text.
     print: Fingerprint,
     emitted: bool,
     /// The message's share of [`Messages::kept`].
     kept: usize,
 }
 
-/// The fields that all pieces of a message share.
 #[derive(Debug, Default)]
 struct Head {
     number: u64,
@@ -58,7 +56,6 @@ struct Head {
     parent: Option<CallId>,
 }
 
-/// The markers in a message of the agent itself.
 #[derive(Debug)]
 struct Heard {
     cutter: QuestionCutter,
@@ -78,36 +75,30 @@ pub(super) struct Piece {
     pub(super) reasoning: bool,
     /// Whether the agent itself speaks to its user: false for thoughts and for sub-agents.
     pub(super) own: bool,
-    /// The id of the tool call whose sub-agent speaks.
     pub(super) parent: Option<CallId>,
 }
 
-/// The rules by which a run shows its messages.
 pub(super) struct Rules<'a> {
     pub(super) level: Level,
     pub(super) frame_bytes: usize,
     pub(super) redactor: &'a Redactor,
     pub(super) completion: &'a CompletionMarker,
     pub(super) question_markers: bool,
-    /// Whether question markers are removed from the shown text.
     pub(super) cuts_markers: bool,
     /// The number of bytes that may be kept.
     pub(super) room: usize,
 }
 
 impl Rules<'_> {
-    /// Whether texts, or thoughts, are shown.
     fn want(&self, reasoning: bool) -> bool {
         self.level >= if reasoning { Level::Full } else { Level::Normal }
     }
 
-    /// The maximum size of a text in a frame, as JSON.
     fn budget(&self) -> usize {
         self.frame_bytes.saturating_sub(ENVELOPE_BYTES)
     }
 }
 
-/// The markers in complete messages.
 #[derive(Debug, Default)]
 pub(super) struct Marks {
     pub(super) asks: Asks,
@@ -120,12 +111,11 @@ impl Messages {
         Messages { count, ..Messages::default() }
     }
 
-    /// The number of messages, including those of earlier parts.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
 
-    /// Handles a piece of the message `key`. Passes progress to `out`, and returns the markers of a complete message.
+    /// Returns the markers of the message once it is complete.
     pub(super) fn piece(
         &mut self,
         key: MessageKey,
@@ -160,12 +150,10 @@ impl Messages {
         Some(message)
     }
 
-    /// The size of all unfinished messages, in bytes.
     pub(super) fn held_bytes(&self) -> usize {
         self.kept
     }
 
-    /// Handles a message that arrived in one piece.
     fn whole(&mut self, piece: Piece, rules: &Rules<'_>, out: &mut dyn FnMut(Progress)) -> Marks {
         self.count += 1;
         let head = Head { number: self.count, reasoning: piece.reasoning, parent: piece.parent };

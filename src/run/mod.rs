@@ -70,11 +70,9 @@ enum Phase {
     ActiveRun(Box<ActiveRun>),
     /// A workflow's run waits for its next part.
     Between(Box<ActiveRun>),
-    /// The terminal frame was emitted.
     Ended,
 }
 
-/// A warning that waits for run.started.
 struct Held {
     reply_to: Option<InboundId>,
     warning: Warning,
@@ -96,21 +94,19 @@ pub struct Run {
     redactor: Redactor,
     exit_code: Option<u8>,
     stopping: Option<Duration>,
-    /// The workflow that consists of this run's parts.
     workflow: Option<WorkflowKind>,
     /// The file that the workflow writes or works on.
     target: Option<Text>,
     /// Whether the run of a workflow has begun.
     is_open: bool,
-    /// The end of the last part.
     part_end: Option<Box<PartEnd>>,
-    /// The date: the time since 1970.
+    /// Since 1970.
     date: Duration,
 }
 
 impl Run {
-    /// Creates a run that waits for its run.start. `random`: lower-case letters and digits that make ids unique across
-    /// processes. `redactor`: redacts everything before run.start.
+    /// `random`: lower-case letters and digits that make ids unique across processes. `redactor`: redacts everything
+    /// before run.start.
     pub fn new(random: &str, on_eof: OnEof, redactor: Redactor) -> Run {
         Run {
             phase: Phase::Waiting(Vec::new()),
@@ -127,12 +123,10 @@ impl Run {
         }
     }
 
-    /// Makes this the run of a workflow, which consists of parts.
     pub(crate) fn consist_of(&mut self, workflow: WorkflowKind) {
         self.workflow = Some(workflow);
     }
 
-    /// Whether the run still waits for its run.start.
     pub fn is_waiting(&self) -> bool {
         matches!(self.phase, Phase::Waiting(_))
     }
@@ -142,7 +136,6 @@ impl Run {
         self.exit_code
     }
 
-    /// The redactor that knows the run's secrets.
     pub fn redactor(&self) -> &Redactor {
         match &self.phase {
             Phase::ActiveRun(active) | Phase::Between(active) => &active.texts.redactor,
@@ -175,17 +168,14 @@ impl Run {
         matches!(&self.phase, Phase::ActiveRun(active) if active.ladder.is_stopping())
     }
 
-    /// Whether the run waits for its next part.
     pub fn is_between(&self) -> bool {
         matches!(self.phase, Phase::Between(_)) || self.part_end.is_some()
     }
 
-    /// Takes the end of the part that has just ended.
     pub fn take_part_end(&mut self) -> Option<Box<PartEnd>> {
         self.part_end.take()
     }
 
-    /// The features of an agent that begins a part with these settings.
     pub(crate) fn features_at_start(&self, settings: &Settings) -> Option<Features> {
         match &self.phase {
             Phase::Between(active) => Some(active.features_at_start(settings)),
@@ -193,7 +183,6 @@ impl Run {
         }
     }
 
-    /// The time at which the run began.
     pub(crate) fn begun(&self) -> Duration {
         match &self.phase {
             Phase::ActiveRun(active) | Phase::Between(active) => active.deadlines.begun(),
@@ -201,7 +190,6 @@ impl Run {
         }
     }
 
-    /// Keeps these files out of all reports, as frames show their paths. A folder ends with a slash.
     pub(crate) fn hide(&mut self, paths: Vec<String>) {
         if let Phase::ActiveRun(active) | Phase::Between(active) = &mut self.phase {
             active.artifacts.hidden = paths;
@@ -250,12 +238,10 @@ impl Run {
         }
     }
 
-    /// Sets the date of the events that follow.
     pub fn set_date(&mut self, date: SystemTime) {
         self.date = date.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     }
 
-    /// Handles one event, and appends the resulting actions to `effects`.
     pub fn step(&mut self, now: Duration, event: Event<'_>, effects: &mut Vec<Effect>) {
         // A signal also ends a run that has its outcome and only waits for its reader.
         let urged = matches!(&event, Event::Cancel(_, _, source) if *source != Source::Orchestrator);
@@ -320,7 +306,6 @@ impl Run {
         }
     }
 
-    /// Keeps the run alive, or ends it.
     fn go_on(&mut self, now: Duration, mut active: Box<ActiveRun>, end: Option<DecidedEnd>, effects: &mut Vec<Effect>) {
         let Some(ending) = end else {
             self.phase = Phase::ActiveRun(active);
@@ -355,7 +340,6 @@ impl Run {
         Some(self.end(Terminal::new(Outcome::Failed(failure)), None))
     }
 
-    /// The only place that emits a terminal body.
     fn end(&mut self, mut terminal: Terminal, reply_to: Option<InboundId>) -> Effect {
         self.exit_code = Some(match &terminal.outcome {
             Outcome::Failed(failure) => failure.code.exit_code(),
@@ -436,7 +420,6 @@ impl Run {
         effects.push(self.end(Terminal { metadata: Metadata(metadata), ..Terminal::new(outcome) }, origin.id));
     }
 
-    /// Keeps a warning until run.started.
     fn hold(&mut self, mut held: Vec<Held>, reply_to: Option<InboundId>, warning: Warning, text: Cow<'static, str>) {
         let is_full = held.len() >= HELD_WARNINGS;
         match held.last_mut().filter(|_| is_full) {
@@ -486,7 +469,7 @@ fn progress_warning(warning: Warning, text: &str, reply_to: Option<InboundId>) -
     Effect::Emit { body: Body::Progress(Box::new(progress)), reply_to, measure: None }
 }
 
-/// The failure of a run without a run.start. Names the last message of an unknown type, which may be a misspelled one.
+/// Names the last message of an unknown type, which may be a misspelled one.
 fn no_start(held: &[Held]) -> Failure {
     let stranger = held.iter().rfind(|held| held.warning == Warning::UnknownType);
     let stranger = stranger.map(|held| format!(" {}", held.text)).unwrap_or_default();

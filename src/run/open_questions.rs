@@ -17,7 +17,6 @@ use crate::redact::Redactor;
 use serde_json::value::RawValue;
 use std::time::Duration;
 
-/// The open questions, and the counters of their ids.
 #[derive(Debug, Default)]
 pub(super) struct OpenQuestions {
     prefix: String,
@@ -27,7 +26,6 @@ pub(super) struct OpenQuestions {
     /// is searched from its beginning.
     groups: Vec<Group>,
     granted: AlwaysAllowed,
-    /// Whether stdin has ended.
     pub(super) input_closed: bool,
     /// The size of the agent's current line in bytes, or 0 once it is counted for a request.
     pub(super) line_bytes: usize,
@@ -35,13 +33,10 @@ pub(super) struct OpenQuestions {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Asker {
-    /// The agent, by a request of its dialect.
     Agent(AskKey),
     /// The agent, by a call of our tool.
     Tool(u64),
-    /// Markers in the agent's text.
     Markers,
-    /// A step of a workflow.
     Step,
 }
 
@@ -61,7 +56,6 @@ struct Group {
 #[derive(Debug)]
 pub(super) struct Completed {
     pub(super) asker: Asker,
-    /// The replies, one per question, in order.
     pub(super) replies: Vec<Reply>,
     /// Whether a question that needs an answer was declined.
     pub(super) declined: bool,
@@ -69,7 +63,6 @@ pub(super) struct Completed {
 
 #[derive(Debug)]
 pub(super) enum AnswerEffect {
-    /// No open question has this id.
     Unknown,
     /// The answer has an input for a tool, and does not allow the call.
     NoInput,
@@ -112,17 +105,14 @@ impl Answered {
 }
 
 impl OpenQuestions {
-    /// Creates an empty book. `prefix`: makes the ids unique across processes.
     pub(super) fn new(prefix: &str) -> OpenQuestions {
         OpenQuestions { prefix: prefix.to_owned(), ..OpenQuestions::default() }
     }
 
-    /// The size of the requests that wait for answers, in bytes.
     pub(super) fn held_bytes(&self) -> usize {
         self.groups.iter().map(|group| group.bytes).sum()
     }
 
-    /// Whether more groups wait for answers than the limit permits.
     pub(super) fn are_too_many(&self) -> bool {
         self.groups.len() > WAITING_REQUESTS
     }
@@ -131,7 +121,6 @@ impl OpenQuestions {
         self.groups.iter().any(Group::is_open)
     }
 
-    /// The places of an open question: of its group, and in the group.
     fn place(&self, id: &QuestionId) -> Option<(usize, usize)> {
         let number = id.strip_prefix("q_")?.strip_prefix(&self.prefix)?.strip_prefix('_')?.parse::<u64>().ok()?;
         let at = self.groups.partition_point(|group| group.number <= number).checked_sub(1)?;
@@ -151,7 +140,6 @@ impl OpenQuestions {
         if self.input_closed { deadline.map(|_| Duration::ZERO) } else { deadline }
     }
 
-    /// The reason why nobody answers the questions that are due.
     pub(super) fn due_cause(&self) -> NoAnswerCause {
         if self.input_closed { NoAnswerCause::InputClosed } else { NoAnswerCause::Timeout }
     }
@@ -200,7 +188,7 @@ impl OpenQuestions {
         (waiting, resolved)
     }
 
-    /// The frame of an open question. `deadline`: of the run.
+    /// `deadline`: of the run.
     pub(super) fn frame(
         &self,
         id: &QuestionId,
@@ -238,8 +226,7 @@ impl OpenQuestions {
         })))
     }
 
-    /// Registers a secret answer with the redactor before it is used. Returns the answer, and whether it is too plain to
-    /// be redacted.
+    /// Registers a secret answer with the redactor before it is used. Also returns whether it is too plain to redact.
     pub(super) fn keep_secret(
         &mut self,
         id: &QuestionId,
@@ -261,7 +248,6 @@ impl OpenQuestions {
         (answered, !is_kept)
     }
 
-    /// Redacts the open questions again after a new secret became known.
     fn hide(&mut self, redactor: &Redactor) {
         let open = self.groups.iter_mut().flat_map(Group::open_mut);
         // The texts of a permission are redacted with the frame.
@@ -269,8 +255,7 @@ impl OpenQuestions {
         open.for_each(|member| member.shown = shown(&member.ask, redactor));
     }
 
-    /// Resolves open questions that nobody answers: those whose deadline has passed, or all. Also returns whether the
-    /// run fails.
+    /// Resolves open questions: those whose deadline has passed, or all. Also returns whether the run fails.
     pub(super) fn resolve_without_answer(
         &mut self,
         now: Duration,
@@ -287,7 +272,6 @@ impl OpenQuestions {
         (resolved, fails)
     }
 
-    /// Checks an answer and resolves its question.
     pub(super) fn take(
         &mut self,
         now: Duration,
@@ -356,7 +340,6 @@ impl OpenQuestions {
         (resolved, calls)
     }
 
-    /// Removes and returns the groups whose questions are all resolved.
     pub(super) fn completed(&mut self) -> Vec<Completed> {
         let completed = |group: Group| Completed {
             asker: group.asker,

@@ -26,7 +26,6 @@ impl ActiveRun {
         ours
     }
 
-    /// Handles a further prompt with the files of its images, or the end of the prompts.
     pub(super) fn take_prompt_input(&mut self, reply_to: Option<InboundId>, input: PromptInput, images: Vec<Image>) {
         let refused = match input {
             PromptInput::Prompt(prompt) => match self.prompt_refusal(&images) {
@@ -69,7 +68,6 @@ impl ActiveRun {
         self.turns.waiting.push_back(prompt);
     }
 
-    /// Cancels the running turn of a conversation, or a run that is none.
     pub(super) fn cancel_turn(&mut self, reply_to: Option<InboundId>, reason: Option<Text>) {
         match self.settings.conversation {
             true => self.interrupt_turn(StopCause::Cancel, reply_to),
@@ -116,7 +114,6 @@ impl ActiveRun {
     }
 }
 
-/// The failure of a message of another major version.
 pub(super) fn unsupported() -> Failure {
     Failure::new(Code::UnsupportedVersion, "This program speaks version 1 of the protocol: send \"v\":\"1\".")
 }

@@ -33,7 +33,6 @@ impl ActiveRun {
         self.pass_prompt(prompt);
     }
 
-    /// Passes a prompt to the agent, which is started again if its process has ended.
     pub(super) fn pass_prompt(&mut self, prompt: WaitingPrompt) {
         let is_ended = self.agent.process == ProcessState::Ended && !self.features().process_per_turn;
         if !is_ended && self.agent.driver.takes_turns() {
@@ -52,21 +51,19 @@ impl ActiveRun {
         }
     }
 
-    /// Requests another process of the run.
     pub(super) fn begin_launched(&mut self, (out, launch): (DriverOutput, Launch)) {
         self.budget.begin_process();
         self.apply(out);
         self.agent.start(Box::new(launch), &self.settings, &mut self.effects);
     }
 
-    /// Sends a further prompt of the same turn. Returns whether the agent can go on with it.
+    /// Returns whether the agent can go on with the turn.
     fn continue_turn(&mut self, prompt: &str) -> bool {
         self.turns.current.worked = true;
         self.drive(|driver, out| driver.follow_up(prompt, &[], out));
         self.agent.process != ProcessState::Ended || self.ladder.is_decided()
     }
 
-    /// Sends the answers to the questions from markers.
     pub(super) fn answer_markers(&mut self, replies: &[Reply]) {
         let prompt = self.turns.current.answers(replies, !self.settings.interactive);
         if !self.continue_turn(&prompt) {
@@ -75,14 +72,13 @@ impl ActiveRun {
         }
     }
 
-    /// Takes a result that the model gave with our tool, or the reasons why it does not fit.
     pub(super) fn submit_result(&mut self, result: Result<Json, Vec<Mismatch>>) {
         if let Some(failure) = self.turns.current.submit(result) {
             self.stop(Outcome::Failed(failure), None);
         }
     }
 
-    /// Continues a turn with its questions or with a correction of its result. Returns the end of a turn that is over.
+    /// Returns the end of a turn that is over.
     fn after_turn(&mut self, over: TurnOver) -> Option<TurnOver> {
         let over = match &mut self.blocked {
             Some(blocked) => blocked.end(over),
@@ -187,7 +183,7 @@ impl ActiveRun {
         Some(self.turns.conclusion())
     }
 
-    /// Interrupts the running turn of a conversation. The agent stays.
+    /// The agent stays.
     pub(super) fn interrupt_turn(&mut self, why: StopCause, reply_to: Option<InboundId>) {
         let awaits_limit = self.turns.awaits_limit();
         if !(self.turns.current.is_running() || awaits_limit) || self.ladder.is_decided() {
@@ -222,7 +218,6 @@ impl ActiveRun {
         }
     }
 
-    /// Ends a run in which no turn runs.
     pub(super) fn conclude(&mut self) {
         let outcome = self.turns.conclusion();
         self.decide(outcome);
@@ -316,7 +311,7 @@ impl ActiveRun {
         self.terminal_of(outcome, truncated)
     }
 
-    /// Builds the terminal body. `truncated`: whether the outcome is cut.
+    /// `truncated`: whether the outcome is cut.
     pub(super) fn terminal_of(&mut self, outcome: Outcome, truncated: bool) -> Terminal {
         let (artifacts, list_cut) = self.artifacts.list();
         let (unattended, completion_detected) = self.turns.take_sums();

@@ -10,9 +10,8 @@ use crate::protocol::question::Ask;
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Category, StopReason};
 
-/// A part of a workflow's run.
 pub struct Part {
-    /// The settings of the part. Its limits are what the run has left.
+    /// The limits are what the run has left.
     pub settings: Settings,
     pub work: PartWork,
 }
@@ -29,7 +28,6 @@ pub enum PartWork {
 /// Makes another driver for the agent of a run.
 pub type Remake = Box<dyn Fn() -> Box<dyn Driver> + Send>;
 
-/// A turn of the agent.
 pub struct Turn {
     pub start: TurnBegin,
     /// Whether the agent's process may stay after the turn: see [`PartEnd::stays`].
@@ -38,7 +36,6 @@ pub struct Turn {
     pub offers_blocked: bool,
     /// The whole prompt, for an agent that takes over. `None`: that of the settings.
     pub whole: Option<String>,
-    /// Whether the tool `ask_user` could not be offered although the model needs it.
     pub asking_failed: bool,
     /// Makes the driver of another agent, which has this part alone. `None`: the agent of the run has it.
     pub guest: Option<Remake>,
@@ -72,11 +69,9 @@ pub struct ShellCommand {
     pub env: Vec<(String, String)>,
     /// The command as frames show it. `None`: frames do not show it.
     pub title: Option<String>,
-    /// The phase of the plan that the command belongs to.
     pub phase: Option<String>,
 }
 
-/// The beginning of a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TurnBegin {
     NewSession,
@@ -90,28 +85,21 @@ pub enum TurnBegin {
 #[derive(Clone, Debug)]
 pub struct PartEnd {
     pub outcome: Outcome,
-    /// The exit of its process.
     pub exit: Option<AgentExit>,
     /// Whether the agent's process stays for a further turn.
     pub stays: bool,
-    /// The agent's session.
     pub session_id: Option<SessionId>,
-    /// Whether the agent takes further turns.
     pub takes_turns: bool,
-    /// The usage of this part.
     pub usage: Usage,
-    /// The number of calls of tools in this part.
     pub tool_calls: u64,
     /// The number of denied permissions in the run so far.
     pub denied: u64,
     pub seen: PartSeen,
     /// The end of the output of a command, redacted.
     pub output: String,
-    /// The reply to the question of a step.
     pub reply: Option<Reply>,
 }
 
-/// The facts about the agent's work in a part.
 #[derive(Clone, Debug, Default)]
 pub struct PartSeen {
     /// The first changed files that were reported, except hidden ones, as frames show them.
@@ -133,7 +121,6 @@ pub struct Closing {
     pub killed: Option<AgentExit>,
 }
 
-/// The sums over the parts that have ended.
 #[derive(Default)]
 pub(super) struct Sums {
     pub(super) usage: Usage,
@@ -144,7 +131,6 @@ pub(super) struct Sums {
 }
 
 impl PartEnd {
-    /// The end of a part after a fault of our own.
     pub(super) fn failed(failure: Failure) -> PartEnd {
         PartEnd {
             outcome: Outcome::Failed(failure),
@@ -162,7 +148,6 @@ impl PartEnd {
     }
 }
 
-/// A result without a text.
 pub fn completed(text: impl Into<Text>) -> Outcome {
     let (text, message_id) = (text.into(), None);
     let (text_cut, structured_output, stop_reason) = (false, None, StopReason::EndTurn);
@@ -170,13 +155,11 @@ pub fn completed(text: impl Into<Text>) -> Outcome {
 }
 
 impl PartSeen {
-    /// Notes a tool that completed.
     pub(super) fn note_tool(&mut self, category: Category) {
         self.acted |= does_something(category);
     }
 }
 
-/// Whether a completed tool of this category means that the agent did something.
 fn does_something(category: Category) -> bool {
     match category {
         Category::Edit | Category::Delete | Category::Move | Category::Execute | Category::Mcp | Category::Other => {

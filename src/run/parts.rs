@@ -62,7 +62,7 @@ impl ActiveRun {
         }
     }
 
-    /// Continues with the process that stayed. `last`: the settings of its last turn; `counted`: its usage so far.
+    /// `last`: the settings of the process's last turn; `counted`: its usage so far.
     fn go_on_in_process(&mut self, last: Settings, counted: Usage) {
         let Settings { nonce, ask_server, mcp_servers, .. } = last;
         // The process has the servers that it was started with.
@@ -101,7 +101,6 @@ impl ActiveRun {
         }
     }
 
-    /// Starts the agent's first process of the run, or of a part.
     pub(super) fn launch(&mut self, launch: Launch, out: DriverOutput) {
         self.settings.start_timeout_s = self.settings.start_timeout_s.or(launch.start_timeout);
         self.apply(out);
@@ -114,7 +113,6 @@ impl ActiveRun {
         self.agent.fresh_driver().map_or_else(|| self.features(), |driver| driver.features(settings))
     }
 
-    /// Ends the part.
     pub(super) fn end_part(&mut self, mut outcome: Outcome) -> PartEnd {
         let (unattended, completion) = self.turns.take_sums();
         let usage = self.budget.usage();
@@ -163,7 +161,6 @@ impl ActiveRun {
         end
     }
 
-    /// The terminal body of a workflow's run.
     pub(super) fn close(&mut self, closing: Closing) -> Terminal {
         let Closing { outcome, workflow, killed } = closing;
         self.agent.exit = killed.or(self.agent.exit);
@@ -174,7 +171,6 @@ impl ActiveRun {
     }
 }
 
-/// The failure of an agent that has no process for a further turn.
 fn gone() -> Failure {
     Failure::new(Code::InternalError, "The session cannot continue: start it again.")
 }

@@ -31,8 +31,7 @@ impl ActiveRun {
         }
     }
 
-    /// Begins to wait, if the outcome of the running turn is a limit that ends by itself, and the run waits for such
-    /// limits. Returns whether it waits.
+    /// Returns whether the run begins to wait.
     pub(super) fn awaits_limit_of(&mut self, outcome: &mut Outcome) -> bool {
         let Outcome::Failed(failure) = outcome else { return false };
         let ends = matches!(failure.code, Code::RateLimited | Code::QuotaExceeded | Code::ProviderUnavailable);
@@ -67,7 +66,6 @@ impl ActiveRun {
         }
     }
 
-    /// The time of the next step of the wait.
     pub(super) fn limit_due(&self) -> Option<Duration> {
         let TurnState::AwaitingLimit(wait) = &self.turns.current.state else { return None };
         match self.agent.process {
@@ -79,7 +77,6 @@ impl ActiveRun {
         }
     }
 
-    /// Takes the next step of the wait, if it is due: ends the agent, or lets the turn go on.
     pub(super) fn tick_limit(&mut self) {
         let TurnState::AwaitingLimit(wait) = &mut self.turns.current.state else { return };
         match self.agent.process {
@@ -96,7 +93,6 @@ impl ActiveRun {
         }
     }
 
-    /// Continues the turn in a new process.
     fn go_on(&mut self) {
         let state = std::mem::replace(&mut self.turns.current.state, TurnState::Running);
         let TurnState::AwaitingLimit(wait) = state else { return };
@@ -114,7 +110,6 @@ impl ActiveRun {
         self.pass_prompt(prompt);
     }
 
-    /// Ends a turn that waits, because it is interrupted.
     pub(super) fn end_limit_wait(&mut self, why: StopCause) {
         self.turns.interrupt(why, self.effects.now);
         if self.agent.process == ProcessState::Ended {

@@ -14,7 +14,6 @@ use crate::protocol::terms::sentence;
 use crate::protocol::words::{Level, Purpose, Status, Warning};
 
 pub(super) const UNKNOWN_QUESTION: &str = "The answer was ignored: no such question is open";
-/// The number of options that the line about an unanswered question names.
 const OPTIONS_SHOWN: usize = 8;
 
 impl ActiveRun {
@@ -78,7 +77,6 @@ impl ActiveRun {
         }
     }
 
-    /// Resolves the open questions that nobody will answer.
     pub(super) fn give_up_questions(&mut self, cause: NoAnswerCause) {
         let (resolved, fails) = self.questions.resolve_without_answer(self.effects.now, cause, &self.settings);
         if !fails {
@@ -96,7 +94,6 @@ impl ActiveRun {
         }
     }
 
-    /// Reports how questions were resolved, and answers the askers of complete groups.
     fn finish_questions(&mut self, resolved: Vec<Resolved>, reply_to: Option<InboundId>) {
         if resolved.is_empty() {
             return;
@@ -133,7 +130,6 @@ impl ActiveRun {
 }
 
 impl Effects {
-    /// Warns about the questions and options beyond the limits.
     fn warn_of_dropped(&mut self, asks: &Asks, texts: &FrameTexts) {
         let options = |ask: &Ask| match &ask.kind {
             Kind::Select { choices, .. } => choices.warning(&format!("the question \"{}\"", texts.title(&ask.text))),
@@ -145,7 +141,7 @@ impl Effects {
         }
     }
 
-    /// Reports how a question was resolved. Returns what it was about, in one short line.
+    /// Returns what the question was about, in one short line.
     fn resolution(
         &mut self,
         one: &Resolved,
@@ -189,7 +185,6 @@ impl Effects {
     }
 }
 
-/// A question in one line, with its options.
 fn with_options(ask: &Ask, what: &str, texts: &FrameTexts) -> Text {
     let Kind::Select { choices, .. } = &ask.kind else { return what.into() };
     if ask.purpose == Purpose::Permission {

@@ -2,7 +2,6 @@
 
 use crate::protocol::ids::InboundId;
 
-/// The state of the checkpoints.
 #[derive(Default)]
 pub(super) struct RewindState {
     /// Whether they are taken. `None`: nobody asked for them.
@@ -17,7 +16,6 @@ impl RewindState {
         RewindState { on, ..RewindState::default() }
     }
 
-    /// Whether a rewind is running.
     pub(super) fn is_rewinding(&self) -> bool {
         self.running.is_some()
     }

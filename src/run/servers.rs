@@ -11,9 +11,7 @@ use crate::protocol::terms::sentence;
 use crate::protocol::words::McpState;
 use std::time::Duration;
 
-/// The longest name of a server in a sentence, in characters.
 const NAME_CHARS: usize = 64;
-/// The longest quotation of a server in a warning, in characters.
 const WORDS_CHARS: usize = 200;
 
 pub(super) struct Servers {
@@ -22,7 +20,6 @@ pub(super) struct Servers {
     pub(super) session_open: bool,
     /// Whether they must start before the agent's first prompt, or with it.
     pub(super) awaited: bool,
-    /// The time until which they must run.
     pub(super) due: Option<Duration>,
 }
 
@@ -31,7 +28,6 @@ pub(super) struct RunServer {
     pub(super) state: McpState,
     /// The last report of its launcher, unless it has none.
     pub(super) launched: Option<McpState>,
-    /// The last words about it.
     pub(super) words: Option<Text>,
     pub(super) part: ServerPart,
 }
@@ -64,13 +60,11 @@ impl Servers {
         self.list.iter().map(state).collect()
     }
 
-    /// Begins the wait for the servers that have launchers.
     pub(super) fn begin(&mut self, now: Duration, settings: &Settings) {
         let is_awaited = self.list.iter().any(|server| server.launched.is_some());
         self.due = settings.start_timeout_s.filter(|_| is_awaited).map(|limit| now + limit.duration());
     }
 
-    /// The failure of the first server that the run still needs.
     pub(super) fn missing(&self) -> Option<Failure> {
         self.list.iter().find(|server| server.is_awaited()).map(RunServer::failure)
     }
@@ -80,7 +74,7 @@ impl Servers {
         self.missing().filter(|_| self.awaited)
     }
 
-    /// Takes what the agent says about a server. Returns whether something changed.
+    /// Returns whether the state changed.
     pub(super) fn told(&mut self, name: String, state: McpState, said: Option<Text>) -> bool {
         let at = self.list.iter().position(|server| server.name == name).unwrap_or_else(|| {
             let (launched, words, part) = (None, None, ServerPart::AgentsOwn);
@@ -95,12 +89,11 @@ impl Servers {
 }
 
 impl RunServer {
-    /// The server's name in a sentence.
     fn label(&self) -> String {
         short(&self.name, NAME_CHARS)
     }
 
-    /// Whether the run waits for it. Nobody reports the start of a server without a launcher, unless the agent does.
+    /// Nobody reports the start of a server without a launcher, unless the agent does.
     pub(super) fn is_awaited(&self) -> bool {
         let is_silent = self.launched.is_some_and(|launched| launched != McpState::Ready);
         self.part == ServerPart::Required && self.state == McpState::Pending && is_silent

@@ -26,12 +26,10 @@ pub(super) struct CommandRun {
 }
 
 impl RunningStep {
-    /// Begins a command. `phase`: the phase of the plan that it belongs to.
     pub(super) fn of_command(phase: Option<String>) -> RunningStep {
         RunningStep::Command(Box::new(CommandRun { phase, ..CommandRun::default() }))
     }
 
-    /// The exit and the output of its command, and the reply to its question.
     pub(super) fn into_end(self) -> (Option<AgentExit>, String, Option<Reply>) {
         match self {
             RunningStep::Command(command) => (command.exit, command.tail, None),
@@ -40,14 +38,12 @@ impl RunningStep {
         }
     }
 
-    /// Notes a line of its process.
     pub(super) fn read_line(&mut self, line: &Line<'_>, redactor: &Redactor) {
         if let RunningStep::Command(command) = self {
             command.read_line(line, redactor);
         }
     }
 
-    /// Notes the exit of its process.
     pub(super) fn note_exit(&mut self, exit: AgentExit) {
         if let RunningStep::Command(command) = self {
             command.exit = Some(exit);
@@ -61,7 +57,6 @@ impl RunningStep {
         }
     }
 
-    /// Names the phase of a command in a frame about it.
     pub(super) fn mark(&self, progress: &mut Progress) {
         if let ProgressKind::Tool { phase, .. } = &mut progress.about {
             *phase = self.phase().cloned();
@@ -101,7 +96,6 @@ impl CommandRun {
         self.tail.drain(..self.tail.ceil_char_boundary(self.tail.len().saturating_sub(TOOL_OUTPUT_BYTES)));
     }
 
-    /// Completes the output.
     pub(super) fn finish(&mut self, redactor: &Redactor) {
         let rest = self.stream.finish(redactor);
         self.tail.push_str(&rest);
@@ -118,7 +112,6 @@ mod tests {
 
     const SECRET: &str = "hunter2-Zq7731/x+y";
 
-    /// The output of a command that prints these lines.
     fn output(lines: impl IntoIterator<Item = String>) -> String {
         let mut redactor = Redactor::new();
         assert!(redactor.add(SECRET));

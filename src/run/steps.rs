@@ -46,7 +46,6 @@ impl ActiveRun {
         self.agent.start(Box::new(launch), &self.settings, &mut self.effects);
     }
 
-    /// Handles the end of the step's process tree and of its output.
     pub(super) fn end_command(&mut self, exit: AgentExit) {
         let Some(RunningStep::Command(command)) = &mut self.step else { return };
         command.finish(&self.texts.redactor);
@@ -56,7 +55,6 @@ impl ActiveRun {
         self.end_tool(CallKey::of(KEY), CallResult { state, output, facts, suspicion: None });
     }
 
-    /// Takes the reply to the step's question, which ends it.
     pub(super) fn answer_step(&mut self, replies: Vec<Reply>) {
         if let Some(RunningStep::Ask(reply)) = &mut self.step {
             *reply = replies.into_iter().next();
@@ -64,7 +62,7 @@ impl ActiveRun {
         }
     }
 
-    /// Ends a step that has done its work. Every exit counts as completed, because the exit status is its result.
+    /// Every exit counts as completed, because the exit status is the result.
     pub(super) fn end_step(&mut self) {
         self.decide(completed(OVER));
     }

@@ -14,7 +14,6 @@ use crate::protocol::outbound::Outcome;
 use crate::protocol::words::Status;
 
 impl ActiveRun {
-    /// Decides the outcome, unless it is already decided.
     pub(super) fn decide(&mut self, mut outcome: Outcome) {
         if !self.ladder.is_decided() {
             self.warn_of_background();
@@ -28,12 +27,11 @@ impl ActiveRun {
         self.ladder.begin_exit(self.effects.now, outcome, leave_time);
     }
 
-    /// Tells the agent to exit, as its dialect does it.
     pub(super) fn finish_agent(&mut self) {
         self.drive(|driver, out| driver.finish(out));
     }
 
-    /// Stops the agent and ends the run. An earlier outcome stands.
+    /// An earlier outcome stands.
     pub(super) fn stop(&mut self, outcome: Outcome, reply_to: Option<InboundId>) {
         if self.ladder.is_decided() {
             return;
@@ -54,7 +52,6 @@ impl ActiveRun {
         }
     }
 
-    /// Carries out the next step, once it is due or the end is urgent.
     pub(super) fn advance(&mut self) {
         match self.ladder.next_step(self.effects.now) {
             None | Some(Stage::Interrupted) => {}
@@ -64,7 +61,6 @@ impl ActiveRun {
         }
     }
 
-    /// Skips to the last step.
     pub(super) fn kill_tree(&mut self) {
         self.ladder.skip_to_kill();
         self.effects.push(Effect::SignalTree(StopSignal::Kill));
@@ -73,7 +69,6 @@ impl ActiveRun {
 
 /// A rest: after a completed turn the process stays, for a further turn in a later part of the run.
 impl ActiveRun {
-    /// Lets the agent rest after its result if the run keeps its process. Otherwise, tells the agent to exit.
     pub(super) fn release_agent(&mut self) {
         let can_stay = self.agent.driver.takes_turns() && !self.features().process_per_turn;
         // The search for changed files has a limit of its own.
@@ -84,14 +79,13 @@ impl ActiveRun {
         }
     }
 
-    /// Tells the agent to exit, because it cannot rest.
     pub(super) fn refuse_rest(&mut self) {
         if self.ladder.end_rest(self.effects.now) {
             self.finish_agent();
         }
     }
 
-    /// Handles the end of the search for changed files. From here on the agent rests, and the part is over.
+    /// From here on the agent rests, and the part is over.
     pub(super) fn end_at_rest(&mut self, files: FoundFiles) {
         if self.ladder.is_resting() && self.agent.process == ProcessState::Running {
             self.artifacts.report_found(files, &self.texts, &mut self.effects);

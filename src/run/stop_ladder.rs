@@ -13,16 +13,12 @@ const RUNG: Duration = Duration::from_millis(700);
 /// even if nobody reads stdout.
 pub(crate) const TERM_GRACE: Duration = Duration::from_millis(700);
 
-/// The step that the end has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// The agent was asked to stop its work.
     Interrupted,
     /// The agent was told to leave, and its stdin is closed.
     Leaving,
-    /// SIGTERM was sent.
     Terminated,
-    /// SIGKILL was sent.
     Killed,
 }
 
@@ -30,7 +26,6 @@ pub(super) enum Stage {
 pub(super) struct DecidedEnd {
     pub(super) outcome: Outcome,
     stage: Stage,
-    /// The time at which the next step is due.
     due: Option<Duration>,
     /// Whether the agent was stopped instead of exiting by itself after its result.
     pub(super) stopped: bool,
@@ -38,7 +33,7 @@ pub(super) struct DecidedEnd {
     leave_time: Duration,
 }
 
-/// The end of a run, once it is decided. The first outcome stands.
+/// The first outcome stands.
 #[derive(Default)]
 pub(super) struct StopLadder {
     end: Option<DecidedEnd>,
@@ -55,7 +50,6 @@ impl StopLadder {
         self.end.get_or_insert(DecidedEnd { outcome, stage: Stage::Leaving, due, stopped: false, leave_time });
     }
 
-    /// Decides an end that stops the agent.
     pub(super) fn begin_stop(&mut self, now: Duration, outcome: Outcome, leave_time: Duration) {
         let due = Some(now + RUNG);
         self.end.get_or_insert(DecidedEnd { outcome, stage: Stage::Interrupted, due, stopped: true, leave_time });
@@ -65,24 +59,20 @@ impl StopLadder {
         self.end.is_some()
     }
 
-    /// Whether the agent is stopped instead of exiting by itself after its result.
     pub(super) fn is_stopping(&self) -> bool {
         self.end.as_ref().is_some_and(|end| end.stopped)
     }
 
-    /// Whether the end is that of a time limit.
     pub(super) fn is_late(&self) -> bool {
         let failure =
             |end: &DecidedEnd| matches!(&end.outcome, Outcome::Failed(failure) if failure.code == Code::Timeout);
         self.end.as_ref().is_some_and(failure)
     }
 
-    /// Whether the agent was asked to stop its work, and nothing more.
     pub(super) fn is_interrupting(&self) -> bool {
         self.end.as_ref().is_some_and(|end| end.stage == Stage::Interrupted)
     }
 
-    /// The time at which the next step is due.
     pub(super) fn due(&self) -> Option<Duration> {
         self.end.as_ref()?.due
     }
@@ -93,7 +83,6 @@ impl StopLadder {
         result.map(|end| end.due = None).is_some()
     }
 
-    /// Whether the agent was let to rest, and nothing ended that.
     pub(super) fn is_resting(&self) -> bool {
         self.end.as_ref().is_some_and(|end| end.stage == Stage::Leaving && end.due.is_none())
     }
@@ -116,14 +105,12 @@ impl StopLadder {
         Some(end.stage)
     }
 
-    /// Moves to the last step.
     pub(super) fn skip_to_kill(&mut self) {
         if let Some(end) = &mut self.end {
             (end.stage, end.due) = (Stage::Killed, None);
         }
     }
 
-    /// Keeps a cancel that came after the agent's result.
     pub(super) fn note_late(&mut self, reason: &Option<Text>, source: Source) {
         if self.is_decided() && !self.is_stopping() {
             self.late.get_or_insert_with(|| Outcome::Cancelled { reason: reason.clone(), source });
@@ -137,7 +124,7 @@ impl StopLadder {
         late.into_iter().for_each(|outcome| self.begin_stop(now, outcome, Duration::ZERO));
     }
 
-    /// Replaces a result by a failure. Returns whether there was a result.
+    /// Returns whether there was a result.
     pub(super) fn replace_result(&mut self, failure: &Failure) -> bool {
         match &mut self.end {
             Some(DecidedEnd { outcome: outcome @ Outcome::Completed { .. }, .. }) => {

@@ -13,12 +13,10 @@ use crate::protocol::words::{OnRateLimit, Warning};
 use std::fmt::Write;
 use std::time::Duration;
 
-/// The maximum number of changed files in a prompt.
 const FILES: usize = 50;
 
 impl ActiveRun {
-    /// Begins to hand the running turn over, if its outcome is a failure after which the next agent takes over. `waited`:
-    /// whether the run does not wait for the end of a limit, or not any longer. Returns whether it does.
+    /// `waited`: the run does not wait for a limit, or no longer. Returns whether the turn is handed over.
     pub(super) fn hands_over(&mut self, outcome: &mut Outcome, waited: bool) -> bool {
         let Outcome::Failed(failure) = outcome else { return false };
         let Some(next) = self.settings.fallback.first() else { return false };
@@ -47,7 +45,6 @@ impl ActiveRun {
         true
     }
 
-    /// Handles the failure of an agent that could not start.
     pub(super) fn fail_start(&mut self, failure: Failure) {
         let outcome = Outcome::Failed(failure);
         if self.ladder.is_decided() || self.step.is_some() || !self.turns.current.is_running() {
@@ -56,7 +53,7 @@ impl ActiveRun {
         self.end_turn_without_process(outcome);
     }
 
-    /// Requests the next agent, once nothing of the last one runs. `failure`: its failure.
+    /// Requests the next agent, once nothing of the last one runs.
     pub(super) fn hand_over(&mut self, failure: &Failure) {
         let (failed, next) = (&self.settings.agent, &self.settings.fallback[0].agent);
         let text = format!("{failed} failed ({}), and {next} takes over", failure.code.name());
@@ -64,7 +61,6 @@ impl ActiveRun {
         self.effects.push(Effect::HandOver);
     }
 
-    /// Goes on with another agent.
     pub(super) fn take_over(&mut self, start: Start) {
         let Start { settings, driver, remake, asking_failed, missing, .. } = start;
         let settings = self.settings.taken_over_by(&settings);
@@ -85,7 +81,6 @@ impl ActiveRun {
         }
     }
 
-    /// The prompt for an agent that goes on with the work of another one.
     fn after_another(&self, prompt: &str) -> String {
         let mut text = format!(
             "{}\n\n# Taken over\n\nAnother agent, {}, began this and cannot go on. Its work is still there: look at the \

@@ -26,7 +26,6 @@ impl CompletionMarker {
         CompletionMarker { marker: marker.to_owned(), told: Vec::new() }
     }
 
-    /// Notes the lines of a further prompt.
     pub(super) fn note_text(&mut self, prompt: &Text) {
         self.note_prompt(prompt.unredacted());
     }
@@ -45,7 +44,6 @@ impl CompletionMarker {
         }
     }
 
-    /// Whether a whole text says the marker.
     pub(super) fn is_in(&self, text: &Text) -> bool {
         let (mut finder, text) = (Finder::default(), text.unredacted());
         if text.contains(&self.marker) {
@@ -54,7 +52,6 @@ impl CompletionMarker {
         finder.finish(self)
     }
 
-    /// Whether a line says the marker. `before`: the line before it.
     fn is_said(&self, line: &str, before: &str) -> bool {
         if !line.contains(&self.marker) {
             return false;
@@ -82,7 +79,6 @@ pub(super) struct Finder {
 }
 
 impl Finder {
-    /// Searches the next piece of the message.
     pub(super) fn push(&mut self, marker: &CompletionMarker, piece: &str) {
         if self.found {
             return;
@@ -96,7 +92,6 @@ impl Finder {
         }
     }
 
-    /// Whether the message, which ends here, says the marker.
     pub(super) fn finish(&mut self, marker: &CompletionMarker) -> bool {
         self.end_line(marker);
         self.found
@@ -153,7 +148,6 @@ fn without_code(line: &str) -> Cow<'_, str> {
     Cow::Owned(out + rest)
 }
 
-/// The end of the next run of exactly `length` backticks.
 fn span_end(text: &str, length: usize) -> Option<usize> {
     let mut from = 0;
     while let Some(at) = text[from..].find('`') {
@@ -171,7 +165,6 @@ const BEGIN: &str = "<!--QUESTION:";
 /// The maximum size of a question marker, in bytes. A longer one stays text.
 const LONGEST: usize = 64 << 10;
 
-/// Removes the question markers from a message that arrives in pieces.
 #[derive(Debug)]
 pub(super) struct QuestionCutter(Cutter);
 
@@ -180,24 +173,21 @@ impl QuestionCutter {
         QuestionCutter(Cutter::new(BEGIN, LONGEST))
     }
 
-    /// Removes the markers from a piece, and adds their questions to `asks`.
     pub(super) fn push<'a>(&mut self, text: &'a Text, done: bool, asks: &mut Asks) -> Cow<'a, Text> {
         let mut take = |json: &str| questions(json).map(|found| asks.extend(found)).is_some();
         self.0.push(text.unredacted(), done, &mut take).map_or(Cow::Borrowed(text), |rest| Cow::Owned(rest.into()))
     }
 
-    /// The size of the held text, in bytes.
     pub(super) fn held_bytes(&self) -> usize {
         self.0.held_bytes()
     }
 }
 
-/// Removes the markers from a whole text, and adds their questions to `asks`.
 pub(super) fn cut<'a>(text: &'a Text, asks: &mut Asks) -> Cow<'a, Text> {
     if text.contains(BEGIN) { QuestionCutter::new().push(text, true, asks) } else { Cow::Borrowed(text) }
 }
 
-/// Parses the questions of a marker. `None`: the marker is invalid.
+/// `None`: the marker is invalid.
 fn questions(json: &str) -> Option<Vec<Ask>> {
     let object = Object::parse(json.trim())?;
     let all = object.array("questions");

@@ -11,7 +11,6 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 pub(super) struct Tools {
     count: u64,
-    /// The running calls, by the agent's keys.
     running: BTreeMap<CallKey, Call>,
     /// The time when each running call began, by its number.
     began: BTreeMap<u64, Duration>,
@@ -20,13 +19,11 @@ pub(super) struct Tools {
     kept: usize,
 }
 
-/// An agent's description of a call.
 pub(super) struct CallDescription {
     pub(super) category: Category,
     /// The tool, as the agent knows it.
     pub(super) name: String,
     pub(super) title: Option<Text>,
-    /// The files that the call works on, as the agent names them.
     pub(super) locations: Vec<Place>,
     /// The input, if frames show it. `None`: unchanged.
     pub(super) input: Option<Json>,
@@ -36,7 +33,6 @@ pub(super) struct CallDescription {
 
 pub(super) struct EndedCall {
     pub(super) progress: Progress,
-    /// The tool, as the agent knows it.
     pub(super) name: String,
     pub(super) category: Category,
     /// Whether the agent asked for permission.
@@ -63,17 +59,14 @@ struct Call {
     category: Category,
     name: String,
     title: Text,
-    /// The time when the call began.
     began: Duration,
     places: Vec<Place>,
     /// The input that no frame has shown yet.
     input: Option<Json>,
     parent: Option<CallId>,
-    /// The size of the call, in bytes.
     kept: usize,
     /// Whether places were dropped for lack of room.
     cut: bool,
-    /// Whether the agent asked for permission.
     asked: bool,
 }
 
@@ -84,11 +77,10 @@ pub(super) const ENTRY_BYTES: usize = 256;
 #[derive(Debug, Default)]
 struct EndedCalls {
     numbers: BTreeMap<CallKey, u64>,
-    /// The hashes of the calls' keys, oldest first.
+    /// Oldest first.
     order: VecDeque<CallKey>,
 }
 
-/// The maximum number of remembered ended calls.
 const OVER: usize = 1024;
 
 impl EndedCalls {
@@ -113,13 +105,11 @@ impl Tools {
         Tools { count, ..Tools::default() }
     }
 
-    /// The number of calls, including those of earlier parts.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
 
-    /// Handles the beginning of a call, or a new description of it. A description without a title keeps the old title.
-    /// Returns the progress of a new call. `room`: the number of bytes that may be kept.
+    /// A new description of a call without a title keeps the old title. Returns the progress of a new call.
     pub(super) fn begin(
         &mut self,
         now: Duration,
@@ -158,7 +148,7 @@ impl Tools {
         Some(progress)
     }
 
-    /// Handles the end of a call. `None`: the call is not running.
+    /// `None`: the call is not running.
     pub(super) fn end(
         &mut self,
         now: Duration,
@@ -204,13 +194,11 @@ impl Tools {
         self.id(key)
     }
 
-    /// The protocol's id of a call.
     pub(super) fn id(&self, key: CallKey) -> Option<CallId> {
         let number = self.running.get(&key).map(|call| call.number);
         number.or_else(|| self.over.number(key)).map(CallId)
     }
 
-    /// The size of all running calls, in bytes.
     pub(super) fn held_bytes(&self) -> usize {
         self.kept
     }
@@ -222,13 +210,11 @@ impl Tools {
 }
 
 impl Call {
-    /// Drops an input that is too long for a frame.
     fn bound_input(&mut self) {
         self.cut |= self.input.as_ref().is_some_and(|input| input.size() > TOOL_OUTPUT_BYTES);
         self.input.take_if(|input| input.size() > TOOL_OUTPUT_BYTES);
     }
 
-    /// Drops the input and the places beyond the budget.
     fn fit(&mut self, room: usize) {
         self.kept = ENTRY_BYTES + self.name.len() + self.title.size();
         self.bound_input();
@@ -248,7 +234,6 @@ impl Call {
         self.cut |= self.places.len() < all;
     }
 
-    /// The progress about this call. `ended`: the time of its end.
     fn into_progress(self, end: CallResult, ended: Option<Duration>, truncated: bool) -> Progress {
         let Call { number, category, name, mut title, began, places: locations, input, parent, kept: _, cut, asked: _ } =
             self;

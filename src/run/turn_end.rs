@@ -18,7 +18,6 @@ use crate::protocol::words::{Level, Warning};
 use crate::redact::Stream;
 use std::borrow::Cow;
 
-/// The decision about a turn that the agent ended.
 pub(super) enum NextStep {
     /// The agent's text contains questions. A further prompt carries the answers.
     Ask(Asks),
@@ -28,7 +27,6 @@ pub(super) enum NextStep {
 }
 
 impl CurrentTurn {
-    /// Decides whether a turn that the agent ended continues. `takes_turns`: whether the agent takes a further prompt.
     pub(super) fn next_step(
         &mut self,
         over: TurnOver,
@@ -62,8 +60,7 @@ impl CurrentTurn {
         prompt(&std::mem::take(&mut self.marked.texts), replies, is_headless)
     }
 
-    /// Takes a result that the model gave with our tool, or the reasons why it does not fit, which the model knows.
-    /// Returns the failure of one misfit too many.
+    /// The model knows why a result does not fit. Returns the failure of one misfit too many.
     pub(super) fn submit(&mut self, result: Result<Json, Vec<Mismatch>>) -> Option<Failure> {
         match result {
             Ok(result) => self.result.submitted = Some(result),
@@ -128,7 +125,6 @@ impl CurrentTurn {
     }
 }
 
-/// The violation of a turn without a result.
 fn missing(answer: &FinalAnswer) -> &'static str {
     if answer.is_cut() {
         "is too long"
@@ -146,7 +142,6 @@ fn without_markers(text: Text) -> Text {
     }
 }
 
-/// The failure of an agent that did nothing after its question was declined.
 pub(super) fn could_not_go_on() -> Failure {
     let message = "A question was declined, and the agent ended without the answer: answer the question, or put the \
                    answer into the prompt.";

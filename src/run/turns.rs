@@ -24,12 +24,10 @@ use std::time::Duration;
 /// The time that an agent has to stop a turn before its process is ended.
 const INTERRUPT_LIMIT: Duration = Duration::from_secs(2);
 
-/// The reason to refuse a prompt.
 pub(super) const RUN_IS_ENDING: &str = "the run is ending";
 
 /// The turns of a run. A run that is not a conversation has one, and further ones only for prompts that wait.
 pub(super) struct Turns {
-    /// The running turn, or the last one.
     pub(super) current: CurrentTurn,
     past: Past,
     pub(super) completion: CompletionMarker,
@@ -38,7 +36,6 @@ pub(super) struct Turns {
     pub(super) sent: Option<TurnCause>,
     /// The number of prompts so far, including those of earlier parts.
     pub(super) prompts: u64,
-    /// Whether the run ends once no turn runs and no prompt waits.
     pub(super) closing: bool,
     pub(super) limits: LimitWaits,
 }
@@ -50,13 +47,11 @@ pub(super) struct CurrentTurn {
     pub(super) number: u64,
     cause: TurnCause,
     pub(super) state: TurnState,
-    /// The time at which the turn began.
     pub(super) began: Duration,
     /// The usage of the run when the turn began.
     usage_before: Usage,
     /// Whether the agent wrote the completion marker.
     pub(super) completion: bool,
-    /// The questions that nobody answered.
     pub(super) unattended: Unattended,
     pub(super) marked: MarkerQuestions,
     /// Whether a required question was declined and the agent has done nothing since.
@@ -79,12 +74,9 @@ pub(super) enum TurnCause {
     Agent,
 }
 
-/// The question markers in the agent's text.
 #[derive(Default)]
 pub(super) struct MarkerQuestions {
-    /// The questions of this turn.
     pub(super) asks: Asks,
-    /// The texts of the open questions.
     pub(super) texts: Vec<Text>,
     /// The number of further turns.
     pub(super) turns: u32,
@@ -99,16 +91,13 @@ pub(super) struct ResultSide {
     pub(super) returned: u32,
 }
 
-/// The ended turns, summed up.
 #[derive(Default)]
 struct Past {
     /// The last completed turn.
     completed: Option<Outcome>,
     /// The failure of the last failed turn.
     failed: Option<Failure>,
-    /// The questions that nobody answered.
     unattended: Unattended,
-    /// Whether a turn had the completion marker.
     completion: bool,
 }
 
@@ -116,10 +105,8 @@ struct Past {
 pub(super) enum TurnState {
     #[default]
     Running,
-    /// The agent was asked to stop the turn.
     Stopping {
         why: StopCause,
-        /// The time at which the next step toward the turn's end is due.
         due: Option<Duration>,
         /// Whether the agent's process is being ended, so that only its exit ends the turn.
         with_process: bool,
@@ -130,7 +117,6 @@ pub(super) enum TurnState {
     Over { since: Duration },
 }
 
-/// The cause of an interrupted turn.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum StopCause {
     Cancel,
@@ -166,19 +152,17 @@ impl CurrentTurn {
         CurrentTurn { number, cause, began: now, usage_before, ..CurrentTurn::default() }
     }
 
-    /// Whether the agent began the turn by itself.
     pub(super) fn is_of_agent(&self) -> bool {
         self.cause == TurnCause::Agent
     }
 
-    /// Whether the turn runs and is not being interrupted.
     pub(super) fn is_running(&self) -> bool {
         matches!(self.state, TurnState::Running)
     }
 }
 
 impl Turns {
-    /// The first turn, which runs. `prompts`: the number of prompts of earlier parts.
+    /// `prompts`: the number of prompts of earlier parts.
     pub(super) fn first(now: Duration, prompts: u64, settings: &Settings) -> Turns {
         let mut completion = CompletionMarker::new(&settings.completion_marker);
         [settings.system_prompt.as_deref().unwrap_or_default(), &settings.prompt]
@@ -196,7 +180,7 @@ impl Turns {
         }
     }
 
-    /// Begins the next turn. `usage`: of the run so far.
+    /// `usage`: of the run so far.
     pub(super) fn begin_next(&mut self, cause: TurnCause, now: Duration, usage: Usage) {
         self.current = CurrentTurn::begin(self.current.number + 1, cause, now, usage);
     }
@@ -213,12 +197,10 @@ impl Turns {
         self.current.cause = self.sent.take().unwrap_or(self.current.cause);
     }
 
-    /// Keeps the prompt of the running turn, if the turn may begin again after a limit.
     pub(super) fn keep_prompt(&mut self, prompt: &WaitingPrompt, settings: &Settings) {
         self.current.prompt = (settings.on_rate_limit == OnRateLimit::Wait).then(|| prompt.clone());
     }
 
-    /// The prompt with which the current turn goes on after a limit.
     pub(super) fn prompt_after_limit(&self, settings: &Settings) -> WaitingPrompt {
         let number = self.prompts;
         if self.current.worked {
@@ -267,7 +249,6 @@ impl Turns {
         effects.tell(ProgressKind::Turn(Box::new(report)), text, None);
     }
 
-    /// The reason why no further prompt can wait.
     pub(super) fn refuses(&self) -> Option<&'static str> {
         match () {
             () if self.closing => Some(RUN_IS_ENDING),
@@ -306,13 +287,12 @@ impl Turns {
         }
     }
 
-    /// Marks the turn as being interrupted.
     pub(super) fn interrupt(&mut self, why: StopCause, now: Duration) {
         let due = Some(now + INTERRUPT_LIMIT);
         self.current.state = TurnState::Stopping { why, due, with_process: false };
     }
 
-    /// Ends the agent's process to stop the turn: first SIGTERM, then SIGKILL.
+    /// First SIGTERM, then SIGKILL.
     pub(super) fn signal_tree(&mut self, effects: &mut Effects) {
         let TurnState::Stopping { due, with_process, .. } = &mut self.current.state else { return };
         let signal = if *with_process { StopSignal::Kill } else { StopSignal::Terminate };
@@ -321,12 +301,10 @@ impl Turns {
         effects.push(Effect::SignalTree(signal));
     }
 
-    /// Whether no turn runs.
     pub(super) fn is_over(&self) -> bool {
         matches!(self.current.state, TurnState::Over { .. })
     }
 
-    /// Whether no turn runs and no prompt waits.
     pub(super) fn is_idle(&self) -> bool {
         self.is_over() && self.waiting.is_empty() && self.sent.is_none()
     }
@@ -337,28 +315,23 @@ impl Turns {
         self.limits = LimitWaits::default();
     }
 
-    /// Whether the turn waits for the end of a limit.
     pub(super) fn awaits_limit(&self) -> bool {
         matches!(self.current.state, TurnState::AwaitingLimit(_))
     }
 
-    /// Whether the turn is being interrupted.
     pub(super) fn is_stopping(&self) -> bool {
         matches!(self.current.state, TurnState::Stopping { .. })
     }
 
-    /// Whether the turn is being interrupted and ends with the agent's process.
     pub(super) fn ends_with_process(&self) -> bool {
         matches!(self.current.state, TurnState::Stopping { with_process: true, .. })
     }
 
-    /// Whether a turn was completed.
     pub(super) fn has_completed(&self) -> bool {
         self.past.completed.is_some()
     }
 
-    /// The failure of a completed run in which nobody answered a permission. `None`: nothing was denied, or
-    /// `fail_on_denied` is not set.
+    /// `None`: nothing was denied, or `fail_on_denied` is not set.
     pub(super) fn denied_failure(&self, settings: &Settings) -> Option<Failure> {
         let count = self.past.unattended.denied.count;
         let how_many = if count == 1 { "A permission was".to_owned() } else { format!("{count} permissions were") };
@@ -373,13 +346,11 @@ impl Turns {
         })
     }
 
-    /// Takes the sums over the turns that have ended: the questions that nobody answered, and whether there was the
-    /// completion marker.
+    /// Returns the questions that nobody answered, and whether there was the completion marker.
     pub(super) fn take_sums(&mut self) -> (Unattended, bool) {
         (std::mem::take(&mut self.past.unattended), self.past.completion)
     }
 
-    /// The outcome of a conversation without a running turn.
     pub(super) fn conclusion(&mut self) -> Outcome {
         let failed = self.past.failed.take().map(Outcome::Failed);
         let cancelled = StopCause::Cancel.outcome();
@@ -388,7 +359,7 @@ impl Turns {
 }
 
 impl Unattended {
-    /// Counts a resolved question if nobody answered it. `text`: its subject, in one short line.
+    /// `text`: the subject of the question, in one short line.
     pub(super) fn count(&mut self, resolved: &Resolved, text: &str) {
         match resolved.resolution {
             Resolution::Headless | Resolution::Timeout | Resolution::InputClosed => {}

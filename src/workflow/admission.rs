@@ -27,13 +27,11 @@ pub(crate) struct Surroundings {
     pub places: Places,
     /// Whether this is a dry run, which takes no lock.
     pub dry: bool,
-    /// Whether the run made a worktree for itself.
     pub in_worktree: bool,
     /// The files of `--report` and `--record`, as typed. They are no work of the agent's.
     pub own: Vec<PathBuf>,
 }
 
-/// The project around the run's directory.
 pub(super) fn project_of(settings: &Settings) -> Result<Project, Failure> {
     Project::around(&settings.cwd).map_err(|_| invalid("The working directory no longer exists."))
 }
@@ -45,7 +43,6 @@ pub(super) fn ignored(options: &WorkflowSettings) -> Result<Vec<Rule>, Failure> 
     })
 }
 
-/// The draft that a run.start of `spec` or `plan` asks for.
 pub(super) struct DraftRequest {
     pub(super) kind: WorkflowKind,
     pub(super) project: Project,
@@ -106,7 +103,6 @@ impl DraftRequest {
         author().map_err(|failure: Failure| failure.about(target))
     }
 
-    /// Refuses files in the way of the draft.
     fn may_begin(&self, options: &WorkflowSettings) -> Result<(), Failure> {
         let DraftRequest { kind, project, paths, .. } = self;
         let file = shown(&paths.target);
@@ -134,13 +130,11 @@ impl DraftRequest {
     }
 }
 
-/// The command that checks a specification or a plan.
 pub(super) fn check_command(kind: WorkflowKind, file: &str) -> Result<String, Failure> {
     let program = own_executable::file().ok_or_else(own_executable::not_found)?;
     Ok(format!("{} {} check {file}", crate::clean::shell_word(&program.to_string_lossy()), super::document(kind).0))
 }
 
-/// The object `workflow` of run.started.
 pub(super) fn started(
     kind: WorkflowKind,
     project: &Project,

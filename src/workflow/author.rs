@@ -29,31 +29,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The maximum time for git to list the changes.
 const GIT_LIMIT: Duration = Duration::from_secs(5);
 
 /// The maximum number of violations that a warning names.
 const REJECTED: usize = 20;
 
-/// A workflow that writes a draft, checked and ready to run.
 pub(crate) struct Author {
     pub kind: WorkflowKind,
     pub project: Project,
-    /// The name of the specification or plan.
     pub name: Slug,
-    /// The paths of the draft and of the finished file.
     pub paths: DraftPaths,
     /// The command that the description probably means. The user is asked first.
     pub doubt: Option<&'static str>,
-    /// Whether an existing draft is continued.
     pub resumes: bool,
-    /// The maximum number of turns for a draft.
     pub attempts: u32,
-    /// The maximum number of times that the findings of a review go back to the agent.
     pub review_rounds: u32,
     pub ignored: Vec<Rule>,
     pub prompt: AuthorPrompt,
-    /// Warnings about the input.
     pub warnings: Vec<(Warning, String)>,
     /// The file that remembers from which description or specification the draft is made, and its text.
     pub source: Option<(PathBuf, Vec<u8>)>,
@@ -61,16 +53,12 @@ pub(crate) struct Author {
     pub(super) _lock: Option<Lock>,
 }
 
-/// The prompts of a session that writes a draft.
 pub(crate) struct AuthorPrompt {
     pub first: SessionPrompt,
-    /// The prompt that continues a draft.
     pub resume: PromptText,
-    /// The user's words for a draft that is continued.
     pub words: String,
     /// The change of the specification of a plan that is continued, for the agent. Empty: it did not change.
     pub news: String,
-    /// The prompt of the session that reviews the draft. `None`: nobody does.
     pub review: Option<PromptText>,
     /// The need that the draft serves: a description, or a specification.
     pub need: String,
@@ -93,7 +81,7 @@ pub(crate) struct CheckedDraft {
 pub(crate) type CheckDraft<'c> = &'c dyn Fn(&Author) -> Result<CheckedDraft, FileProblem>;
 
 impl Author {
-    /// Runs the workflow to its end. Returns the text of run.completed.
+    /// Returns the text of run.completed.
     pub(crate) fn write(&self, outer: &mut WorkflowRun<'_>, check: CheckDraft<'_>) -> Result<String, Stop> {
         outer.hide(self.paths.hidden());
         for (warning, text) in &self.warnings {
@@ -121,7 +109,6 @@ impl Author {
         Ok(format!("{} created with {}", shown(&self.paths.target), checked.counts))
     }
 
-    /// Gives the agent turns until the draft breaks no rule or the attempts are used up.
     fn attempts(
         &self,
         outer: &mut WorkflowRun<'_>,
@@ -163,7 +150,6 @@ impl Author {
                 self.tell_rejection(outer, attempt, &checked.violations);
             }
             attempt += 1;
-            // A further turn begins only if the budget is not used up.
             outer.budgets_left()?;
             self.steps(outer, PlanStatus::InProgress, PlanStatus::Pending);
             // The session knows the user's words already.
@@ -172,7 +158,6 @@ impl Author {
         }
     }
 
-    /// Has another session review the draft, if anybody does. Returns what it found.
     fn review(&self, outer: &mut WorkflowRun<'_>, finished: &Snapshot) -> Result<Vec<ReviewFinding>, Stop> {
         let Some(text) = &self.prompt.review else { return Ok(Vec::new()) };
         let DraftPaths { draft, target, .. } = &self.paths;
@@ -208,14 +193,13 @@ impl Author {
         }
     }
 
-    /// The work tree now. `None`: git cannot list it.
+    /// `None`: git cannot list the work tree.
     fn work_tree(&self, outer: &mut WorkflowRun<'_>) -> Result<Option<Arc<Baseline>>, Stop> {
         let folder = self.project.folder().to_owned();
         let look = move |until: &Until| Baseline::now(&folder, until).ok().flatten();
         Ok(outer.wait_for_task(None, BackgroundTask::start("git-baseline", GIT_LIMIT, look))?.flatten())
     }
 
-    /// Whether a file outside `.spektacular` changed since.
     fn has_changed(&self, outer: &mut WorkflowRun<'_>, before: Option<Arc<Baseline>>) -> Result<bool, Stop> {
         let (Some(before), own) = (before, self.project.folder().join(HOME)) else { return Ok(false) };
         let look = move |until: &Until| {
@@ -225,7 +209,6 @@ impl Author {
         Ok(outer.wait_for_task(None, BackgroundTask::start("git-compare", GIT_LIMIT, look))? == Some(true))
     }
 
-    /// Restores the finished file, and checks the draft.
     fn examine(
         &self,
         outer: &mut WorkflowRun<'_>,
@@ -243,7 +226,6 @@ impl Author {
         Ok(checked)
     }
 
-    /// Emits the workflow's own steps.
     fn steps(&self, outer: &mut WorkflowRun<'_>, writing: PlanStatus, checking: PlanStatus) {
         let what = self.what();
         outer.plan([(format!("Write the {what}"), writing), (format!("Check the {what}"), checking)]);
@@ -286,7 +268,7 @@ impl Author {
         self.paths.files(draft).iter().try_for_each(|file| self.project.make_room_for(file))
     }
 
-    /// The prompt that continues the draft. `news`: a part before the user's words.
+    /// `news`: a part before the user's words.
     fn continuation(&self, violations: &[Violation], words: &str, news: &str) -> SessionPrompt {
         let line = |v: &Violation| format!("{}: {}: {}\n", v.line.unwrap_or_default(), v.rule.word(), v.text);
         let violations: String = violations.iter().map(line).collect();
@@ -306,8 +288,7 @@ impl Author {
         prompt
     }
 
-    /// Runs a turn. The first one resumes the last session of this name and agent if possible. `again`: the prompt of a
-    /// further turn. `keeps_process`: whether another turn may follow.
+    /// At first, resumes the last session of this name and agent, if possible. `again`: the prompt of a further turn.
     fn turn(
         &self,
         outer: &mut WorkflowRun<'_>,
@@ -349,8 +330,7 @@ impl Author {
         SessionFile::of_document(self.project.folder(), self.kind, self.name.as_str(), &outer.agent().name)
     }
 
-    /// Moves a link, or anything of the wrong kind, out of the place of a draft or of the finished file: it is neither,
-    /// and counts as missing. Returns whether there was one.
+    /// Moves a link, or anything else of the wrong kind, out of the place of a file. Returns whether there was one.
     fn unblock(&self, outer: &mut WorkflowRun<'_>, path: &Path) -> Result<bool, FileProblem> {
         let is_blocked = self.project.entry(path)?.is_some() && !self.paths.is_there(&self.project, path)?;
         if is_blocked {
@@ -359,8 +339,7 @@ impl Author {
         Ok(is_blocked)
     }
 
-    /// Restores the finished file if the agent changed it. If the agent did not touch the draft, its changes become the
-    /// draft.
+    /// Restores the finished file. If the agent changed it and not the draft, its changes become the draft.
     fn put_back(&self, outer: &mut WorkflowRun<'_>, finished: &Snapshot, draft: &Snapshot) -> Result<(), FileProblem> {
         let (project, paths) = (&self.project, &self.paths);
         if self.unblock(outer, &paths.draft)? {
@@ -387,7 +366,6 @@ impl Author {
         Ok(())
     }
 
-    /// Moves the agent's version of the finished file out of the way: to the draft if the agent did not touch that.
     fn set_aside(&self, outer: &mut WorkflowRun<'_>, untouched: bool) -> Result<(), FileProblem> {
         let (project, paths) = (&self.project, &self.paths);
         if !untouched {
@@ -417,14 +395,12 @@ impl Author {
         Ok(())
     }
 
-    /// Reports a draft that goes back to the agent, with its rules and lines.
     fn tell_rejection(&self, outer: &mut WorkflowRun<'_>, attempt: u32, violations: &[Violation]) {
         let of = self.attempts;
         let text = format!("The draft of attempt {attempt} of {of} was rejected: {}", broken(violations));
         outer.warn(Warning::DraftRejected, text);
     }
 
-    /// The failure for a draft that breaks a rule.
     fn invalid(&self, outer: &WorkflowRun<'_>, checked: &CheckedDraft) -> Stop {
         let count = checked.violations.len();
         let draft = shown(&self.paths.draft);
@@ -446,7 +422,6 @@ impl Author {
     }
 }
 
-/// The places and the rules of the first violations.
 fn broken(violations: &[Violation]) -> String {
     let place = |v: &Violation| format!("{}:{}: {}", v.file, v.line.unwrap_or_default(), v.rule.word());
     let mut all: Vec<String> = violations.iter().take(REJECTED).map(place).collect();
@@ -456,13 +431,12 @@ fn broken(violations: &[Violation]) -> String {
     all.join(", ")
 }
 
-/// A file that the workflow wrote. The run sets its id.
+/// The run sets the id of the artifact.
 fn artifact(path: &Path, action: Action, size_bytes: Option<u64>) -> Artifact {
     let (artifact_id, path) = (String::new(), Text::from(shown(path)));
     Artifact { artifact_id, path, action, kind: "file", size_bytes, truncated: false }
 }
 
-/// The failure for a file of the workflow that cannot be written.
 pub(crate) fn unwritable(problem: FileProblem) -> Stop {
     let message = match problem {
         FileProblem::Exhausted => return problem.refusal("A file of the workflow").into(),

@@ -7,7 +7,6 @@ use crate::protocol::sentence::Sentence;
 use crate::protocol::terms::sentence;
 use crate::protocol::words::LimitField;
 
-/// The use of the budgets by the sessions so far.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Spent {
     pub(super) usage: Usage,
@@ -15,14 +14,13 @@ pub(super) struct Spent {
 }
 
 impl Spent {
-    /// Limits a session to what is left. `whole`: the settings of the run.
     pub(super) fn limit(&self, session: &mut Settings, whole: &Settings) {
         session.max_cost_usd = whole.max_cost_usd.map(|max| max - self.money());
         session.max_tokens = whole.max_tokens.map(|max| max.saturating_sub(self.usage.tokens()));
         session.max_tool_calls = whole.max_tool_calls.map(|max| max.saturating_sub(self.tool_calls));
     }
 
-    /// The failure of a budget that is used up. `again`: the way to continue.
+    /// `again`: the way to continue.
     pub(super) fn used_up(&self, whole: &Settings, again: &str) -> Option<Failure> {
         let failure = |limit, message: Sentence| Some(Failure::new(Code::LimitReached, message).at(limit));
         match () {
@@ -42,7 +40,6 @@ impl Spent {
         }
     }
 
-    /// In US dollars.
     fn money(&self) -> f64 {
         self.usage.cost_usd.unwrap_or_default()
     }

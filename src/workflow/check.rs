@@ -6,19 +6,15 @@ use super::spec::{self, Spec};
 use super::violation::{Rule, VIOLATIONS_MAX, Violation, Violations};
 use std::path::{Path, PathBuf};
 
-/// The bytes of a Markdown file, if it can be checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Contents {
-    /// The file does not exist.
     Missing,
-    /// The file is too large to be read.
     TooLarge,
-    /// The bytes of the file.
     Bytes(Vec<u8>),
 }
 
 impl Project {
-    /// The contents of a Markdown file. Error: it is not a regular file, is a link, or cannot be read.
+    /// Error: the file is not a regular file, is a link, or cannot be read.
     pub fn markdown(&self, path: &Path) -> Result<Contents, FileProblem> {
         match self.read(path, FILE_BYTES_MAX) {
             Ok(Some(bytes)) => Ok(Contents::Bytes(bytes)),
@@ -29,7 +25,6 @@ impl Project {
     }
 }
 
-/// Checks a specification. `file`: its name in violations.
 pub fn spec(file: &str, contents: &Contents, ignored: &[Rule]) -> (Spec, Vec<Violation>) {
     match contents {
         Contents::Bytes(bytes) => spec::check(file, bytes, ignored),
@@ -43,14 +38,12 @@ pub struct PlanCheck<'a> {
     pub shown: &'a Path,
     /// Whether research.md and context.md must be there.
     pub whole: bool,
-    /// The specification that the plan must name, relative to the project's folder. `None`: outside a workflow, where
-    /// the plan may name any.
+    /// The specification to name, relative to the project's folder. `None`: outside a workflow, where any will do.
     pub of: Option<&'a Path>,
     pub ignored: &'a [Rule],
 }
 
-/// Checks a plan. Returns the plan, its text, and the violations. Error: plan.md is not a regular file, is a link, or
-/// cannot be read.
+/// Returns the plan, its text, and the violations. Error: plan.md is not a regular file, is a link, or cannot be read.
 pub fn plan(
     project: &Project,
     path: &PlanPath,
@@ -101,14 +94,12 @@ pub(crate) fn spec_path(project: &Project, plan: &WorkPlan) -> Option<PathBuf> {
     project.inside("Spec", Path::new(&plan.spec.as_ref()?.path), project.folder()).ok()
 }
 
-/// The specification that a plan names, if it can be read.
 fn spec_of(project: &Project, plan: &WorkPlan) -> Option<Spec> {
     let path = spec_path(project, plan)?;
     let Contents::Bytes(bytes) = project.markdown(&path).ok()? else { return None };
     Some(spec::check("", &bytes, &[]).0)
 }
 
-/// The violation of a file that cannot be checked.
 fn absent(file: &str, contents: &Contents) -> Vec<Violation> {
     let mut found = Violations::default();
     match contents {

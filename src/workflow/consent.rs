@@ -20,9 +20,7 @@ const CONSENT_BYTES: usize = 64 << 10;
 /// The room in its frame for everything else, in bytes.
 const FRAME_ROOM: usize = 8 << 10;
 
-/// The commands of a file, and what decides about them.
 pub(crate) struct Consent {
-    /// The header of the question.
     pub header: &'static str,
     /// The file, as people see it.
     pub of: String,
@@ -30,13 +28,10 @@ pub(crate) struct Consent {
     pub purpose: &'static str,
     /// The commands, each with the label of its line.
     pub commands: Vec<(String, String)>,
-    /// Whether the user has consented in advance.
     pub is_given: bool,
-    /// The flag that does so.
     pub flag: &'static str,
 }
 
-/// Consents to the commands in advance.
 #[derive(Debug)]
 struct Consented;
 
@@ -66,7 +61,6 @@ impl Consent {
         Err(Failure { commands, ..Failure::refused_for(RefusalReason::Consent, message) })
     }
 
-    /// Asks for consent to all commands, once.
     pub(crate) fn ask(&self, outer: &mut WorkflowRun<'_>) -> Result<(), Stop> {
         let judge = self.is_given.then(|| Arc::new(Consented) as Arc<dyn Judge>);
         match outer.ask(self.question(), judge)? {
@@ -91,7 +85,6 @@ impl Consent {
         Ask { header: self.header.into(), ..Ask::permission(subject, text, None) }
     }
 
-    /// The commands as the question shows them, one a line.
     fn listed(&self) -> String {
         let lines = self.commands.iter().map(|(label, command)| format!("{label}: {command}"));
         lines.collect::<Vec<_>>().join("\n")

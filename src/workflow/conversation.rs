@@ -12,7 +12,6 @@ use crate::run::TurnBegin;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The result of a successful turn of the agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AgentTurn {
     /// Whether the agent did something, as far as that is visible.
@@ -21,7 +20,6 @@ pub(crate) struct AgentTurn {
     pub(crate) blocked: Option<String>,
 }
 
-/// The session of a phase or of a draft.
 #[derive(Default)]
 pub(super) struct Conversation {
     session_id: Option<SessionId>,
@@ -29,18 +27,14 @@ pub(super) struct Conversation {
     goes_on: bool,
 }
 
-/// The settings of a turn.
 pub(super) struct Terms {
     pub(super) judge: Arc<dyn Judge>,
     pub(super) limit: Option<Duration>,
-    /// Whether the prompt offers the marker of a blocked agent.
     pub(super) offers_blocked: bool,
-    /// Whether a further turn may follow, for which the agent's process stays.
     pub(super) keeps_process: bool,
 }
 
 impl Conversation {
-    /// Starts a new session.
     pub(super) fn begin(
         &mut self,
         outer: &mut WorkflowRun<'_>,
@@ -52,8 +46,7 @@ impl Conversation {
         self.turn(outer, (prompt, None), terms, TurnBegin::NewSession)
     }
 
-    /// Runs a further turn of the same session: in the same process if it stayed, otherwise in a new one. If the agent
-    /// cannot continue the session, starts a new one with `whole`.
+    /// Stays in the same process if possible. If the agent cannot continue the session, begins a new one with `whole`.
     pub(super) fn further_turn(
         &mut self,
         outer: &mut WorkflowRun<'_>,
@@ -80,7 +73,7 @@ impl Conversation {
         self.resume(outer, id, prompt, whole, terms)
     }
 
-    /// Resumes a session. If the agent cannot resume it, starts a new one with `whole`.
+    /// If the agent cannot resume the session, starts a new one with `whole`.
     pub(super) fn resume(
         &mut self,
         outer: &mut WorkflowRun<'_>,

@@ -9,12 +9,9 @@ use std::path::{Path, PathBuf};
 const ENTRIES: usize = 10_000;
 /// The maximum number of names in a message.
 const NAMES: usize = 10;
-/// The file that explains a folder.
 const README: &str = "README.md";
-/// The ending of a draft's name.
 const DRAFT: &str = ".draft";
 
-/// A specification or a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
     /// The name, without the endings of the file and of a draft.
@@ -33,7 +30,6 @@ impl Document {
     }
 }
 
-/// Whether a file explains its folder, and is not a specification.
 pub(crate) fn is_readme(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == README)
 }
@@ -67,7 +63,6 @@ impl Project {
     }
 }
 
-/// Lists the finished documents. `what`: their kind, in the plural.
 fn listed(documents: &[Document], what: &str, typed: &str) -> String {
     let named = documents.iter().filter(|document| !document.is_draft).map(|document| document.name.as_str());
     let mut names: Vec<&str> = named.filter(|name| Slug::parse(name).is_some()).collect();

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug)]
 pub(crate) struct DraftPaths {
     pub draft: PathBuf,
-    /// The finished file or folder.
     pub finished: PathBuf,
     /// The file that messages name: the finished specification or plan.md.
     pub target: PathBuf,
@@ -32,7 +31,7 @@ impl DraftPaths {
         DraftPaths { draft: plan_draft(name), target: finished.join(PLAN_FILES[0]), finished, files: &PLAN_FILES }
     }
 
-    /// The paths of all files below `base`, which is the draft or the finished file.
+    /// `base`: the draft or the finished file.
     pub(crate) fn files(&self, base: &Path) -> Vec<PathBuf> {
         match self.files {
             [] => vec![base.to_owned()],

@@ -5,7 +5,6 @@ use crate::protocol::failure::{Code, Failure};
 use crate::protocol::words::RefusalReason;
 use std::path::{Path, PathBuf};
 
-/// The files, with their texts.
 const FILES: [(&str, &str); 10] = [
     (CONFIG, "{}\n"),
     (".spektacular/.gitignore", "local/\ndebug/\n*.draft.md\n*.draft/\n*.tmp\n*.log\n.env\n"),
@@ -19,8 +18,7 @@ const FILES: [(&str, &str); 10] = [
     (".spektacular/knowledge/gotchas/README.md", include_str!("init/gotchas.md")),
 ];
 
-/// Creates the missing files. Existing files stay unchanged. Returns each path, and whether its file was created. Error:
-/// a path is a link or of the wrong kind, or a file cannot be written.
+/// Existing files stay unchanged. Returns each path, and whether its file was created.
 pub(crate) fn init(project: &Project) -> Result<Vec<(&'static str, bool)>, Failure> {
     let mut files = Vec::new();
     for (path, _) in FILES {
@@ -44,7 +42,7 @@ pub(crate) fn init(project: &Project) -> Result<Vec<(&'static str, bool)>, Failu
     Ok(files)
 }
 
-/// Whether a file is missing. Error: it, or a folder on the way to it, is a link or of the wrong kind.
+/// Error: the file, or a folder on the way to it, is a link or of the wrong kind.
 fn is_missing(project: &Project, path: &str) -> Result<bool, Failure> {
     let refused = |path: &Path, wanted: &str| {
         let message =

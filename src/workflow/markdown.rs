@@ -14,11 +14,9 @@ pub(crate) struct TextLine<'a> {
     pub text: &'a str,
     /// The line's place in the text, including the line end. The first line does not include a BOM.
     pub at: Range<usize>,
-    /// The line's relation to fences.
     pub place: FencePlace<'a>,
 }
 
-/// A line's relation to fences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FencePlace<'a> {
     Outside,
@@ -101,7 +99,6 @@ pub(crate) fn decoded<'a>(bytes: &'a [u8], found: &mut Violations) -> Cow<'a, st
     text
 }
 
-/// Whether a file of ours must not contain the character.
 fn is_control(c: char) -> bool {
     match c {
         '\t' | '\r' => false,
@@ -116,7 +113,6 @@ fn unindented(line: &str) -> Option<&str> {
     (line.len() - text.len() <= 3).then_some(text)
 }
 
-/// The number of times that a line repeats a character at its start.
 fn row(line: &str, of: u8) -> usize {
     line.bytes().take_while(|byte| *byte == of).count()
 }
@@ -218,13 +214,11 @@ pub(super) fn task_id(text: &str) -> Option<(u64, u64, &str)> {
     Some((phase, task, rest))
 }
 
-/// Whether a heading ends the section of a heading of level 2.
 pub(crate) fn ends_section(heading: &Heading<'_>) -> bool {
     heading.level <= 2
 }
 
-/// Checks that the file has one title, in the first line that is not blank. Returns the title and its index in the
-/// lines.
+/// Checks that there is one title, in the first line that is not blank. Returns it, and its index in `lines`.
 pub(crate) fn title<'a>(lines: &[TextLine<'a>], found: &mut Violations) -> Option<(&'a str, usize)> {
     const FIRST: &str = "Begin the file with a title: # TITLE.";
     let mut titles = lines.iter().enumerate().filter_map(|(at, line)| Some((line.heading()?, at, line.number)));

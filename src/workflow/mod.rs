@@ -60,7 +60,7 @@ fn invalid(message: impl Into<Sentence>) -> Failure {
     Failure::new(Code::InvalidRequest, message)
 }
 
-/// A number of things: `1 task`, `3 tasks`.
+/// `1 task`, `3 tasks`.
 pub fn counted(count: usize, thing: &str) -> String {
     format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }

@@ -8,7 +8,6 @@ use std::fmt;
 const LEAST: usize = 20;
 /// The characters that a name has inside only.
 const INNER: [char; 2] = ['-', '_'];
-/// The name for a text without a usable character.
 const FALLBACK: &str = "spec";
 
 /// A name: 1 to 50 lower-case letters and digits of any script, `-` and `_`, with a letter or a digit at both ends.
@@ -16,7 +15,6 @@ const FALLBACK: &str = "spec";
 pub struct Slug(String);
 
 impl Slug {
-    /// The name, if the text is one.
     pub fn parse(text: &str) -> Option<Slug> {
         is_name(text).then(|| Slug(text.to_owned()))
     }
@@ -26,7 +24,6 @@ impl Slug {
         Slug::made(description.lines().find(|line| !line.trim().is_empty()).unwrap_or_default())
     }
 
-    /// The name made from the name of a Markdown file.
     pub fn of_file(file: &OsStr) -> Slug {
         let text = file.to_string_lossy();
         Slug::made(text.strip_suffix(".md").unwrap_or(&text))
@@ -65,7 +62,6 @@ impl Slug {
         Slug(format!("{}{end}", start.trim_end_matches(INNER)))
     }
 
-    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

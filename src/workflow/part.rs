@@ -17,13 +17,11 @@ pub(crate) struct Session {
     pub keeps_process: bool,
     /// Whether the prompt offers the marker of a blocked agent, which is removed from the text then.
     pub offers_blocked: bool,
-    /// Decides about the permissions that the prompt needs.
     pub judge: Arc<dyn Judge>,
-    /// The time limit. The limit of the whole run applies too.
+    /// The limit of the whole run applies too.
     pub limit: Option<Duration>,
 }
 
-/// A session that reviews the work.
 pub(crate) struct ReviewSession {
     pub prompt: SessionPrompt,
     /// The time that the phase has left. `None`: no limit.
@@ -33,9 +31,8 @@ pub(crate) struct ReviewSession {
 /// A step without the agent.
 pub(crate) struct Step {
     pub work: StepWork,
-    /// The time limit. The limit of the whole run applies too.
+    /// The limit of the whole run applies too.
     pub limit: Option<Duration>,
-    /// Decides about the step's own question.
     pub judge: Option<Arc<dyn Judge>>,
 }
 
@@ -47,12 +44,10 @@ pub(crate) struct StepEnd {
     pub timed_out: bool,
     /// The end of the output of its command, redacted.
     pub output: String,
-    /// The reply to its question.
     pub reply: Option<Reply>,
 }
 
 impl StepEnd {
-    /// Whether its process exited with status 0.
     pub(crate) fn passed(&self) -> bool {
         matches!(self.outcome, Outcome::Completed { .. }) && self.exit.is_some_and(|exit| exit.code == Some(0))
     }

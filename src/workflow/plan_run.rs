@@ -21,7 +21,6 @@ use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The specification of a plan.
 pub(crate) struct SpecInput {
     /// The path, relative to the project's folder.
     pub path: PathBuf,
@@ -39,8 +38,7 @@ pub(crate) struct PlanBefore {
 }
 
 impl PlanBefore {
-    /// The plan that an author continues, if its specification has changed. `made_from`: the specification that the last
-    /// run remembered.
+    /// `None`: the specification has not changed. `made_from`: the one that the last run remembered.
     fn find(author: &Author, made_from: Option<&[u8]>, now: &[u8]) -> Option<PlanBefore> {
         let DraftPaths { draft, finished, .. } = &author.paths;
         let is_draft = author.paths.is_there(&author.project, draft).unwrap_or(false);
@@ -52,7 +50,6 @@ impl PlanBefore {
         is_stale.then(|| PlanBefore { digest, files: comparable(files), phases: plan.phases })
     }
 
-    /// The part of the prompt about the change.
     fn news(&self, spec: &Path, made_from: Option<&[u8]>, now: &[u8]) -> String {
         let (name, now) = (shown(spec), String::from_utf8_lossy(now));
         let old = made_from.filter(|old| Digest::of_spec(old) == self.digest).map(String::from_utf8_lossy);
@@ -89,7 +86,6 @@ fn bare(text: &str) -> String {
     without_own_lines(text).replace("- [x] ", "- [ ] ").replace("- [X] ", "- [ ] ").trim().to_owned()
 }
 
-/// The phases of a plan, one a line, and whether each is done.
 pub(super) fn listed(phases: &[PlanPhase]) -> String {
     let state = |phase: &PlanPhase| if phase.is_done() { "has passed" } else { "open" };
     phases.iter().map(|phase| format!("- {}: {} ({})\n", phase.id(), phase.title, state(phase))).collect()
@@ -112,7 +108,6 @@ pub(super) fn planned(name: &Slug) -> PathBuf {
     Path::new(LOCAL).join("planned").join(format!("{name}.md"))
 }
 
-/// The files of a plan without our own lines.
 fn comparable(mut files: Snapshot) -> Snapshot {
     if let Some(Some(plan)) = files.first_mut() {
         *plan = without_own_lines(&String::from_utf8_lossy(plan)).into_bytes();
@@ -120,7 +115,6 @@ fn comparable(mut files: Snapshot) -> Snapshot {
     files
 }
 
-/// Checks a run.start of `plan`.
 pub(crate) fn admit(
     settings: &mut Settings,
     options: WorkflowSettings,
@@ -180,7 +174,6 @@ pub(crate) fn admit(
     Ok((author, spec, started))
 }
 
-/// The specification that an argument names.
 fn read_spec(project: &Project, argument: &str, from: &Path) -> Result<SpecInput, Failure> {
     let argument = Argument::parse("SPEC", OsStr::new(argument))?;
     let path = project.spec(&argument, from)?;
@@ -191,7 +184,6 @@ fn read_spec(project: &Project, argument: &str, from: &Path) -> Result<SpecInput
     }
 }
 
-/// Checks the draft. Error: it cannot be read.
 pub(crate) fn check(author: &Author, spec: &SpecInput) -> Result<CheckedDraft, FileProblem> {
     let folder = &author.paths.draft;
     let path = PlanPath::in_folder(folder.clone());

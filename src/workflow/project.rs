@@ -18,7 +18,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use super::spec::FILE_BYTES_MAX;
-/// The maximum length of a description, in bytes.
 pub const DESCRIPTION_BYTES_MAX: u64 = 128 << 10;
 
 #[derive(Clone, Debug, PartialEq, Eq)]

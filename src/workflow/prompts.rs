@@ -9,21 +9,14 @@ use crate::protocol::failure::{Code, Failure};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// The maximum number of knowledge files that a prompt names.
 const KNOWLEDGE_FILES_MAX: usize = 100;
-/// The maximum number of entries to read from one folder.
 const ENTRIES_MAX: usize = 1000;
-/// The maximum depth of the knowledge folders.
 const DEPTH_MAX: usize = 8;
 
-/// The source of a prompt's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PromptSource {
-    /// The program itself.
     BuiltIn,
-    /// The user's folder.
     User,
-    /// The project's folder.
     Project,
 }
 
@@ -47,7 +40,7 @@ pub struct PromptText {
 }
 
 impl PromptText {
-    /// Loads the prompt in force. Error: the user's file exists but cannot be used.
+    /// Error: the user's file exists but cannot be used.
     pub fn load(kind: PromptKind, project: &Project, places: &Places) -> Result<PromptText, Failure> {
         let own = PromptText { kind, text: kind.built_in().to_owned(), source: PromptSource::BuiltIn, warning: None };
         let warning = match of_project(kind, project) {
@@ -64,7 +57,7 @@ impl PromptText {
         Ok(PromptText { kind, text, source, warning })
     }
 
-    /// Checks the placeholders. Error: a placeholder is unknown or missing.
+    /// Error: a placeholder is unknown or missing.
     pub fn checked(self) -> Result<PromptText, Failure> {
         self.kind.check(&self.text).map_err(|why| Failure::new(Code::InvalidConfig, why))?;
         Ok(self)
@@ -80,13 +73,11 @@ pub struct SessionPrompt {
 }
 
 impl SessionPrompt {
-    /// This prompt, and another one below it.
     pub(super) fn followed_by(&self, next: &SessionPrompt) -> SessionPrompt {
         SessionPrompt { text: format!("{}\n\n{}", self.text.trim_end(), next.text), raw: self.raw }
     }
 }
 
-/// The values of the placeholders that every prompt may have.
 #[derive(Clone, Debug)]
 pub struct CommonValues {
     /// `{{project}}`: the project's folder.
@@ -109,7 +100,6 @@ impl CommonValues {
         }
     }
 
-    /// Fills in these values and those of the prompt's own placeholders.
     /// The line end at the end of the file is not part of the prompt.
     pub fn fill<'v>(&'v self, prompt: &PromptText, own: impl Fn(&str) -> Option<&'v str>) -> SessionPrompt {
         let text = expanded(prompt.text.strip_suffix('\n').unwrap_or(&prompt.text), |name| match name {
@@ -171,7 +161,6 @@ No user is present: analyze the codebase to infer the requirements.
 Ask nothing. Write assumptions under `## Assumptions`.";
 
 impl Project {
-    /// The value of `{{knowledge}}`: the folder, and the files in it.
     pub fn knowledge(&self) -> String {
         let mut files = Vec::new();
         self.collect(Path::new(KNOWLEDGE), DEPTH_MAX, &mut files);
@@ -184,7 +173,6 @@ impl Project {
         }
     }
 
-    /// Collects the files in and below a folder, up to the limit.
     fn collect(&self, folder: &Path, depth: usize, files: &mut Vec<String>) {
         for (name, kind) in self.list(folder, ENTRIES_MAX).unwrap_or_default() {
             let path = folder.join(name);

@@ -14,20 +14,17 @@ use crate::protocol::words::Warning;
 use std::fmt::Write;
 use std::path::Path;
 
-/// The maximum length of a difference in a prompt, in bytes.
 const DIFFERENCE_BYTES: usize = 256 << 10;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ReviewVerdict {
     Accepted,
     Found(Vec<ReviewFinding>),
-    /// The agent failed to review.
     Unreviewed,
 }
 
 impl WorkflowRun<'_> {
-    /// Has a session of the reviewer judge the work. `subject`: the phase or the draft in sentences. `place`: the path in
-    /// the project of a file that a finding may name.
+    /// `subject`: in sentences. `place`: the path in the project of a file that a finding may name.
     pub(crate) fn review(
         &mut self,
         subject: &str,
@@ -68,14 +65,13 @@ impl WorkflowRun<'_> {
         Ok(ReviewVerdict::Unreviewed)
     }
 
-    /// Warns of findings that stay open.
     pub(crate) fn tell_open(&mut self, subject: &str, open: &[ReviewFinding]) {
         let text = format!("{subject}: the review has {} open", super::counted(open.len(), "finding"));
         self.warn(Warning::ReviewFindings, text);
     }
 }
 
-/// The prompt of a session that reviews. `work`: the phase or the draft, the specification, and the difference.
+/// `work`: the phase or the draft, the specification, and the difference.
 pub(crate) fn prompt(values: &CommonValues, text: &PromptText, work: (&str, &str, &str)) -> SessionPrompt {
     // The user is not there for the reviewer.
     values.fill(text, |name| match name {
@@ -96,7 +92,6 @@ pub(crate) fn in_project(project: &Project, file: &str) -> Option<String> {
     is_work.then(|| inside.to_string_lossy().into_owned())
 }
 
-/// The findings for the agent that corrects them, one a line.
 pub(crate) fn listed(findings: &[ReviewFinding]) -> String {
     let mut text = String::new();
     for ReviewFinding { file, line, severity, text: what } in findings {
@@ -111,7 +106,6 @@ pub(crate) fn listed(findings: &[ReviewFinding]) -> String {
     text
 }
 
-/// The part of the prompt that continues a draft after its review.
 pub(crate) fn of_draft(findings: &[ReviewFinding]) -> String {
     format!(
         "# Review\n\nThe draft breaks no rule. Then another session reviewed it, and found:\n{}\n\nCorrect what holds. \
@@ -120,7 +114,6 @@ pub(crate) fn of_draft(findings: &[ReviewFinding]) -> String {
     )
 }
 
-/// A difference as a prompt shows it.
 pub(crate) fn shown_difference(difference: &str) -> String {
     if difference.len() <= DIFFERENCE_BYTES {
         return fenced("diff", difference);

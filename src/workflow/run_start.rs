@@ -14,12 +14,10 @@ use crate::protocol::workflow::{WorkflowFields, WorkflowOptions, WorkflowSetting
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// The result of a workflow's check of its run.start, with the settings, the agent, and the file that the workflow writes
-/// or works on.
+/// The result of `check`, the settings, the agent, and the file that the workflow writes or works on.
 type Admitted<T> = Rc<RefCell<Option<(T, Settings, Agent, Option<Text>)>>>;
 
-/// The admission of a workflow's run, and the place of its result. `check` checks the settings for the workflow and may
-/// change them.
+/// `check` may change the settings. The second value gets its result.
 pub(super) fn admission<T: 'static>(
     kind: WorkflowKind,
     flags: WorkflowOptions,

@@ -23,14 +23,13 @@ pub(crate) struct SetUp {
     /// The file or the variable with the commands.
     pub from: String,
     pub commands: Vec<String>,
-    /// Whether the user has consented in advance.
     pub is_allowed: bool,
     /// The time limit of each command.
     pub limit: Duration,
 }
 
 impl SetUp {
-    /// Asks for consent, and runs the commands in a folder of the worktree. Error: nobody consented, or a command failed.
+    /// Error: nobody consented, or a command failed.
     pub(crate) fn run(&self, outer: &mut WorkflowRun<'_>, folder: &Path) -> Result<(), Stop> {
         let consent = Consent {
             header: "Setup",

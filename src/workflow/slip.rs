@@ -13,13 +13,11 @@ const COMMAND_WORDS: &[&str] = &[
     "remove", "rm", "run", "show", "start", "status", "update", "validate", "verify", "version", "view",
 ];
 
-/// The command that the whole description names.
 pub(crate) fn command_word(description: &str) -> Option<&'static str> {
     let word = description.trim();
     COMMAND_WORDS.iter().find(|command| command.eq_ignore_ascii_case(word)).copied()
 }
 
-/// The refusal of a description that is probably a command.
 pub(super) fn mistaken(word: &str) -> Failure {
     let message = format!(
         "spec has no command {word}. `spektacular status` lists what exists. To write a specification about it, describe \
@@ -28,7 +26,6 @@ pub(super) fn mistaken(word: &str) -> Failure {
     Failure::refused_for(RefusalReason::Invalid, message)
 }
 
-/// Asks whether the user really wants a specification for a description that looks like a command.
 pub(super) fn confirm(outer: &mut WorkflowRun<'_>, word: &str) -> Result<(), Stop> {
     let text = format!("Write a specification about `{word}`? (`spektacular status` lists what exists.)");
     let ask =

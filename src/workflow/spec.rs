@@ -6,7 +6,6 @@ use super::markdown::{FencePlace, Heading, TextLine, decoded, ends_section, line
 use super::violation::{Rule, Violation, Violations};
 use std::collections::HashMap;
 
-/// The maximum size of a Markdown file, in bytes.
 pub const FILE_BYTES_MAX: u64 = 256 << 10;
 
 /// A specification, as far as it is valid.
@@ -31,15 +30,14 @@ pub struct Requirement {
 }
 
 impl Spec {
-    /// The ids of the tasks. `None`: the tasks have no ids.
+    /// `None`: the tasks have no ids.
     pub fn ids(&self) -> Option<Vec<u64>> {
         self.tasks.first()?.id?;
         Some(self.tasks.iter().filter_map(|task| task.id).collect())
     }
 }
 
-/// The text with the boxes of these requirements ticked, and those of others empty. No other byte changes. `ticked`: the
-/// new state of a box, by the number of its id; `None`: it stays.
+/// No other byte changes. `ticked`: the new state of a box, by the number of its id; `None`: it stays.
 pub(crate) fn with_boxes(text: &str, ticked: impl Fn(u64) -> Option<bool>) -> String {
     let tasks = check("", text.as_bytes(), &[]).0.tasks;
     let change = |task: &Requirement| Some((task.line, ticked(task.id?)?));
@@ -51,7 +49,6 @@ pub(crate) fn with_boxes(text: &str, ticked: impl Fn(u64) -> Option<bool>) -> St
     text.split_inclusive('\n').enumerate().map(line).collect()
 }
 
-/// Reads a specification and returns the violations of all rules that are not ignored. `file`: its name in violations.
 pub fn check(file: &str, bytes: &[u8], ignored: &[Rule]) -> (Spec, Vec<Violation>) {
     let mut found = Violations::default();
     let spec = read(bytes, &mut found);

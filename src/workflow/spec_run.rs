@@ -24,7 +24,6 @@ use std::path::{Path, PathBuf};
 /// The limit of the numbers at the end of a name that is taken.
 const NUMBERS: u32 = 1000;
 
-/// Checks a run.start of `spec`.
 pub(crate) fn admit(
     settings: &mut Settings,
     options: WorkflowSettings,
@@ -112,8 +111,7 @@ fn described(name: &Slug) -> PathBuf {
     Path::new(LOCAL).join("described").join(format!("{name}.txt"))
 }
 
-/// The first of `made`, `made-2` and so on that no specification of another description has. One whose description is
-/// unknown here counts as the same one. `force`: whether a finished file may be replaced.
+/// The first of `made`, `made-2` and so on that no other description has. An unknown one counts as the same.
 fn free(project: &Project, made: Slug, description: &str, force: bool) -> Slug {
     let is_there = |path: &Path| matches!(project.entry(path), Ok(Some(_)));
     let is_other = |name: &Slug| {
@@ -128,7 +126,6 @@ fn free(project: &Project, made: Slug, description: &str, force: bool) -> Slug {
     (2..NUMBERS).map(|number| made.numbered(number)).find(|name| !is_other(name)).unwrap_or(made)
 }
 
-/// Checks the draft. Error: it cannot be read.
 pub(crate) fn check(author: &Author) -> Result<CheckedDraft, FileProblem> {
     // A draft that has become a link counts as missing.
     let contents = author.project.markdown(&author.paths.draft).unwrap_or(Contents::Missing);

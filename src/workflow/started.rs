@@ -15,7 +15,6 @@ use std::time::Duration;
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 /// The time after which a plan's record is forgotten, unless a run of the plan renews it.
 const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
-/// The maximum size of a record, in bytes.
 const RECORD_BYTES: u64 = 4096;
 
 /// The snapshots that a plan's work began from.
@@ -28,7 +27,6 @@ struct Record {
     number: u16,
 }
 
-/// The beginning of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Since {
     Plan,
@@ -36,7 +34,6 @@ pub(crate) enum Since {
     Phase(u16),
 }
 
-/// The place of the record of a plan.
 fn record_of(plan: &Path) -> Option<PathBuf> {
     Some(Path::new(LOCAL).join("started").join(plan.file_name()?).with_extension("json"))
 }
@@ -55,7 +52,6 @@ fn snapshots(project: &Project, until: &Until) -> Option<Snapshots> {
     Snapshots::of(folder, &folder.join(store), &folder.join(HOME), until).ok().flatten()
 }
 
-/// The phase whose start may have to be remembered.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PhaseStart {
     pub(crate) number: u16,
@@ -63,12 +59,10 @@ pub(crate) struct PhaseStart {
     pub(crate) begun: bool,
     /// Whether no phase of the plan was begun before.
     pub(crate) is_first: bool,
-    /// Whether somebody reviews the phase.
     pub(crate) reviews: bool,
 }
 
-/// Remembers the work tree before a phase, in a thread of its own, and forgets what no record needs any more. `None`: it
-/// is not needed, or too late.
+/// Forgets what no record needs any more. `None`: the start of the phase is not needed, or it is too late.
 pub(crate) fn begin(project: &Project, plan: &Path, start: PhaseStart) -> Option<BackgroundTask<Option<()>>> {
     let earlier = load(project, plan).filter(|_| !start.is_first);
     // Only a review needs the state before a phase, and nobody knows that of a phase which is under way.
@@ -103,8 +97,7 @@ fn needed(project: &Project) -> Vec<String> {
     all
 }
 
-/// The changes of the work tree since then, as a unified diff. `None`: it is not known from what the work began, or git
-/// cannot tell.
+/// As a unified diff. `None`: the beginning of the work is not known, or git cannot tell.
 pub(crate) fn difference(project: &Project, plan: &Path, since: Since, until: &Until) -> Option<String> {
     let record = load(project, plan);
     let all = snapshots(project, until)?;

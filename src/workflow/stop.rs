@@ -5,7 +5,6 @@ use crate::protocol::outbound::{Outcome, Text};
 use crate::protocol::sentence::Sentence;
 use crate::protocol::words::{LimitField, Source};
 
-/// The failure of a phase that exceeded `phase_timeout_s`.
 pub(super) fn phase_is_late() -> Failure {
     let text =
         |limit| format!("The phase took longer than {limit}: raise it or split the phase, then continue the plan.");
@@ -13,14 +12,10 @@ pub(super) fn phase_is_late() -> Failure {
     Failure::new(Code::Timeout, message).at(LimitField::PhaseTimeout)
 }
 
-/// The reason why a workflow stops.
 #[derive(Clone, Debug)]
 pub(crate) enum Stop {
-    /// The agent or the workflow failed.
     Failed(Box<Failure>),
-    /// The run was cancelled.
     Cancelled {
-        /// The reason that the canceller gave.
         reason: Option<Text>,
         source: Source,
     },
@@ -33,7 +28,7 @@ impl Stop {
         Stop::Failed(Box::new(Failure::new(code, message)))
     }
 
-    /// The stop for an outcome other than a result. `own`: whether the part's own limit was shorter than the run's.
+    /// `own`: whether the part's own limit was shorter than the run's.
     pub(super) fn from_outcome(outcome: Outcome, own: bool) -> Stop {
         match outcome {
             Outcome::Failed(failure) if own && failure.code == Code::Timeout => phase_is_late().into(),

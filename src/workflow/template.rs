@@ -6,9 +6,7 @@ use crate::suggest::{either, hint, shown};
 
 word_enums! {
     pub enum PromptKind {
-        /// Begins the session of `spec`.
         Spec = "spec",
-        /// Begins the session of `plan`.
         Plan = "plan",
         /// Begins a phase.
         Implement = "implement",
@@ -20,7 +18,6 @@ word_enums! {
     }
 }
 
-/// The placeholders of every prompt.
 const COMMON: [&str; 4] = ["project", "knowledge", "user", "check"];
 
 impl PromptKind {
@@ -35,7 +32,7 @@ impl PromptKind {
         }
     }
 
-    /// The placeholders of this prompt alone. `true`: required.
+    /// `true`: required.
     fn own(self) -> &'static [(&'static str, bool)] {
         match self {
             PromptKind::Spec => &[("description", true), ("file", true)],
@@ -47,13 +44,11 @@ impl PromptKind {
         }
     }
 
-    /// All placeholders that a text may have.
     pub fn placeholders(self) -> impl Iterator<Item = &'static str> {
         COMMON.into_iter().chain(self.own().iter().map(|(name, _)| *name))
     }
 
-    /// Checks that a text has every required placeholder and no unknown one. Error: one sentence that names the prompt
-    /// and the placeholder.
+    /// Error: one sentence that names the prompt and the placeholder.
     pub fn check(self, text: &str) -> Result<(), String> {
         let used: Vec<&str> = parts(text).filter_map(Part::placeholder).collect();
         if let Some(unknown) = used.iter().find(|used| self.placeholders().all(|known| known != **used)) {
@@ -70,7 +65,7 @@ impl PromptKind {
     }
 }
 
-/// The text with each placeholder replaced by its value, or removed if it has none.
+/// A placeholder without a value is removed.
 pub fn expanded<'v>(text: &str, value: impl Fn(&str) -> Option<&'v str>) -> String {
     let part = |part| match part {
         Part::Text(text) => text,

@@ -5,41 +5,32 @@ use crate::protocol::words::word_enums;
 use crate::suggest::{Typed, Unknown};
 use std::borrow::Cow;
 
-/// The maximum number of violations that are reported at once.
 pub const VIOLATIONS_MAX: usize = 100;
 
 word_enums! {
     /// A rule of the two formats. Violations in one line come in this order.
     pub enum Rule {
         MissingFile = "missing-file",
-        /// A file or a part of it is larger than its limit.
         TooLarge = "too-large",
-        /// A line is not UTF-8.
         NotUtf8 = "not-utf8",
         ControlCharacter = "control-character",
         /// The first line is not a title, or there is a second title.
         Title = "title",
-        /// A fence has no end.
         UnclosedFence = "unclosed-fence",
         /// A section is missing, empty or repeated.
         Section = "section",
-        /// A plan without phases.
         NoPhases = "no-phases",
         /// A file or a phase without tasks.
         NoTasks = "no-tasks",
-        /// A phase without a command.
         NoVerify = "no-verify",
         /// A heading that begins with the word Phase but is not the heading of a phase.
         PhaseHeading = "phase-heading",
-        /// The number of a phase does not ascend.
         PhaseOrder = "phase-order",
         /// A list item that should be a task.
         NotATask = "not-a-task",
         /// An id that is missing, does not fit or does not ascend.
         TaskId = "task-id",
-        /// A task outside every phase.
         OutsidePhase = "outside-phase",
-        /// A section Verify of the wrong form.
         Verify = "verify",
         /// A command that is too long or continues in the next line.
         Command = "command",
@@ -49,17 +40,14 @@ word_enums! {
         InFence = "in-fence",
         /// A misplaced line that only this program may write.
         StateLine = "state-line",
-        /// The line that names the specification.
         SpecLine = "spec-line",
         /// A requirement without a task.
         Uncovered = "uncovered",
-        /// A task that names a requirement missing from the specification.
         UnknownRequirement = "unknown-requirement",
         /// A file with a line number.
         LineReference = "line-reference",
         /// A shell command as a list item.
         ShellCommand = "shell-command",
-        /// An instruction as a list item.
         Instruction = "instruction",
         SolutionHeading = "solution-heading",
         /// Code outside of the section for it.
@@ -93,7 +81,6 @@ pub struct Violation {
     /// The line, from 1. `None`: a missing or too large part has no line.
     pub line: Option<usize>,
     pub rule: Rule,
-    /// The instruction that fixes it. It does not quote the file.
     pub text: Cow<'static, str>,
 }
 
@@ -103,7 +90,6 @@ impl Violation {
         format!("{}:{}: {}: {}", self.file, self.line.unwrap_or_default(), self.rule.word(), self.text)
     }
 
-    /// The violation as frames show it.
     pub fn breach(&self) -> RuleViolation {
         RuleViolation {
             file: Text::from(self.file.as_str()),
@@ -114,28 +100,24 @@ impl Violation {
     }
 }
 
-/// The violations found in one file so far.
 #[derive(Debug, Default)]
 pub struct Violations(Vec<(Option<usize>, Rule, Cow<'static, str>)>);
 
 impl Violations {
-    /// Adds a violation in a line, from 1.
+    /// `line`: from 1.
     pub fn at(&mut self, line: usize, rule: Rule, text: impl Into<Cow<'static, str>>) {
         self.0.push((Some(line), rule, text.into()));
     }
 
-    /// Adds a violation without a line.
     pub fn absent(&mut self, rule: Rule, text: impl Into<Cow<'static, str>>) {
         self.0.push((None, rule, text.into()));
     }
 
-    /// Adds the violation of a file that is longer than [`FILE_BYTES_MAX`](super::spec::FILE_BYTES_MAX).
     pub fn too_long(&mut self) {
         self.absent(Rule::TooLarge, "Shorten the file to at most 256 KiB.");
     }
 
-    /// The first [`VIOLATIONS_MAX`] violations, sorted by line, without those of ignored rules. `file`: the file as
-    /// messages name it.
+    /// The first [`VIOLATIONS_MAX`], sorted by line, without those of ignored rules. `file`: as messages name it.
     pub fn sorted(mut self, file: &str, ignored: &[Rule]) -> Vec<Violation> {
         self.0.retain(|(_, rule, _)| !ignored.contains(rule));
         // The sort is stable: violations of one rule without a line keep their order.

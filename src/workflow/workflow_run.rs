@@ -32,7 +32,6 @@ use std::time::Duration;
 
 /// The maximum wait for the processes of abandoned work. After it, they are left to the kernel.
 const SETTLE_LIMIT: Duration = Duration::from_millis(500);
-/// The maximum time of a review.
 const REVIEW_LIMIT: Duration = Duration::from_secs(30 * 60);
 
 pub(crate) struct WorkflowRun<'p> {
@@ -41,11 +40,10 @@ pub(crate) struct WorkflowRun<'p> {
     agent: Agent,
     record: Option<PathBuf>,
     debug_log: Option<DebugLog>,
-    /// The number of the agent's turns so far. Each has a recording.
+    /// Each turn has a recording.
     turns: u32,
     last: Last,
     spent: Spent,
-    /// The number of denied permissions so far.
     denied: u64,
     seen: PartSeen,
     /// The way to continue, as a part of a sentence.
@@ -56,7 +54,6 @@ pub(crate) struct WorkflowRun<'p> {
     is_session: bool,
 }
 
-/// The way to continue a run.
 pub(crate) const SAME_COMMAND: &str = "run the same command";
 /// The way to continue a run in a worktree: the same command would make another one.
 pub(crate) const SHOWN_COMMAND: &str = "run the command that the last lines on stderr show";
@@ -72,13 +69,11 @@ struct Last {
     stays_raw: Option<bool>,
 }
 
-/// An open run with the result of its admission. Error: the run is over already.
+/// Error: the run is over already.
 pub(crate) type OpenedRun<'p, T> = Result<(WorkflowRun<'p>, T), Box<Report>>;
 
 impl<'p> WorkflowRun<'p> {
-    /// Opens the run: takes the run.start, checks it, and emits run.started. `admit` checks the settings for the workflow,
-    /// may change them, and returns the part of run.started about it. It must not change files, because the driver may
-    /// still refuse the run.
+    /// Emits run.started. `admit` may change the settings but no file, because the driver may still refuse the run.
     pub(crate) fn open<T: 'static>(
         engine: &'p mut Engine,
         job: Job,
@@ -154,7 +149,7 @@ impl<'p> WorkflowRun<'p> {
         }
     }
 
-    /// The settings of the run. `prompt` is the description, the specification or the plan.
+    /// `prompt` is the description, the specification or the plan.
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -167,12 +162,11 @@ impl<'p> WorkflowRun<'p> {
         self.agent.features(&self.settings)
     }
 
-    /// The agent's last session, if it can be resumed.
     pub(crate) fn resumable(&self) -> Option<&SessionId> {
         self.session_id().filter(|_| self.can_resume())
     }
 
-    /// Whether the agent can resume a session. True if unknown.
+    /// True if unknown.
     pub(crate) fn can_resume(&self) -> bool {
         self.features().capabilities.resume != Some(false)
     }
@@ -201,7 +195,6 @@ impl<'p> WorkflowRun<'p> {
         }
     }
 
-    /// The usage of all sessions so far.
     pub(crate) fn usage(&self) -> Usage {
         self.spent.usage
     }
@@ -211,7 +204,6 @@ impl<'p> WorkflowRun<'p> {
         self.run.redactor()
     }
 
-    /// The facts about the last session.
     pub(crate) fn seen(&self) -> &PartSeen {
         &self.seen
     }
@@ -230,7 +222,6 @@ impl<'p> WorkflowRun<'p> {
         self.run.tell(Progress::warning(warning, text));
     }
 
-    /// Emits the workflow's own steps.
     pub(crate) fn plan(&mut self, steps: impl IntoIterator<Item = (String, PlanStatus)>) {
         let entries = steps.into_iter().map(|(text, status)| PlanEntry { text: Text::from(text), status });
         self.tell(ProgressKind::Plan(entries.collect()), "The plan changed");
@@ -241,7 +232,7 @@ impl<'p> WorkflowRun<'p> {
         self.run.wrote(artifact);
     }
 
-    /// Runs a session of the agent. Returns the session's id. Error: the session failed, or the run is over.
+    /// Returns the session's id. Error: the session failed, or the run is over.
     pub(crate) fn session(&mut self, session: Session) -> Result<Option<SessionId>, Stop> {
         let Session { prompt: SessionPrompt { text, raw }, start, keeps_process, offers_blocked, judge, .. } = session;
         let (limit, whole) = (session.limit, session.whole.map(|prompt| prompt.text));
@@ -286,13 +277,11 @@ impl<'p> WorkflowRun<'p> {
         }
     }
 
-    /// The name of the agent that reviews.
     pub(super) fn reviewer(&self) -> String {
         self.run.reviewer().map_or(&self.agent.name, |reviewer| &reviewer.agent.name).clone()
     }
 
-    /// Runs a session that reviews, beside those of the agent. A failed session is not an error, unless the run or the
-    /// phase is out of time.
+    /// A failed session is not an error, unless the run or the phase is out of time.
     pub(super) fn review_session(&mut self, session: ReviewSession) -> Result<Outcome, Stop> {
         let ReviewSession { prompt, left } = session;
         let (agent, settings) = match self.run.reviewer() {
@@ -336,12 +325,11 @@ impl<'p> WorkflowRun<'p> {
         self.last.stays_raw.is_some()
     }
 
-    /// Whether the agent's process stayed and can take this prompt.
     pub(crate) fn has_process_for(&self, prompt: &SessionPrompt) -> bool {
         self.last.stays_raw == Some(prompt.raw) && self.run.has_process()
     }
 
-    /// Ends the agent's process that stayed after its last turn. Error: the run is over.
+    /// Error: the run is over.
     pub(crate) fn leave(&mut self) -> Result<(), Stop> {
         let part = Part { settings: self.settings.clone(), work: PartWork::Leave };
         self.part(part, Recorded::default())?;
@@ -349,13 +337,12 @@ impl<'p> WorkflowRun<'p> {
         Ok(())
     }
 
-    /// Asks a question of spektacular's own. `judge` may answer it. `None`: the step ended without a reply. Error: the run
-    /// is over.
+    /// `judge` may answer. `None`: the step ended without a reply. Error: the run is over.
     pub(crate) fn ask(&mut self, ask: Ask, judge: Option<Arc<dyn Judge>>) -> Result<Option<Reply>, Stop> {
         Ok(self.step(Step { work: StepWork::Ask(Box::new(ask)), limit: None, judge })?.reply)
     }
 
-    /// Runs a step without the agent. Error: the run is over. A failed step is not an error.
+    /// Error: the run is over. A failed step is not an error.
     pub(crate) fn step(&mut self, step: Step) -> Result<StepEnd, Stop> {
         debug_assert!(!self.has_process(), "the step's process takes the place of the agent that rests");
         let Step { work, limit, judge } = step;
@@ -382,9 +369,8 @@ impl<'p> WorkflowRun<'p> {
         }
     }
 
-    /// Waits for work in a separate thread, as a part of the run that serves cancels, signals and time limits
-    /// meanwhile. `limit`: the remaining time of the phase. Returns `None` if no thread could be started. Error: the
-    /// run is over, or the limit was reached. The work is abandoned, and its processes are stopped.
+    /// Serves cancels, signals and time limits meanwhile. `limit`: of the phase. `None`: no thread could be started.
+    /// Error: the run is over, or the limit was reached; the work is abandoned, and its processes are stopped.
     pub(crate) fn wait_for_task<T: Send + 'static>(
         &mut self,
         limit: Option<Duration>,
@@ -424,14 +410,14 @@ impl<'p> WorkflowRun<'p> {
         Ok(shorter)
     }
 
-    /// Limits a session to what the earlier ones have left of the run's budgets. Error: nothing is left.
+    /// Error: one of the run's budgets has nothing left.
     fn limit_budgets(&self, session: &mut Settings) -> Result<(), Stop> {
         self.budgets_left()?;
         self.spent.limit(session, &self.settings);
         Ok(())
     }
 
-    /// Whether each of the run's budgets has something left. Error: one has not.
+    /// Error: one of the run's budgets has nothing left.
     pub(super) fn budgets_left(&self) -> Result<(), Stop> {
         let again = match self.end.name {
             WorkflowKind::Spec | WorkflowKind::Plan => "continue the draft with --continue".to_owned(),
@@ -440,12 +426,10 @@ impl<'p> WorkflowRun<'p> {
         self.spent.used_up(&self.settings, &again).map_or(Ok(()), |failure| Err(failure.into()))
     }
 
-    /// The time that the run has used so far.
     pub(crate) fn elapsed(&self) -> Duration {
         self.run.elapsed()
     }
 
-    /// Ends the run with the text of its result, or with the reason for its stop.
     pub(crate) fn close(self, outcome: Result<String, Stop>) -> Report {
         let outcome = match outcome {
             Ok(text) => Some(completed(text)),

@@ -27,7 +27,6 @@ impl ClientSession {
         self.permissions.insert(id, request);
     }
 
-    /// Puts the first question in front of the client, unless one is there.
     fn show(&mut self, shared: &mut SharedState) {
         let Some(question) = self.questions.front().filter(|_| self.shown == Shown::Nothing && !self.cancelled) else {
             return;
@@ -59,7 +58,7 @@ impl ClientSession {
         }
     }
 
-    /// Takes the client's answer to a request. `None`: the client failed to ask.
+    /// `None`: the client failed to ask.
     pub(in crate::acp) fn answered(&mut self, question: &str, result: Option<&Object<'_>>, shared: &mut SharedState) {
         if self.permissions.remove(question).is_some() {
             self.tell("run.input", &questions::permitted(question, result), shared);

@@ -7,7 +7,6 @@ use crate::protocol::prompt::{called_command, first_word};
 use serde_json::{Value, json};
 
 impl ClientSession {
-    /// Sends the client the history.
     pub(in crate::acp) fn replay(&self, shared: &mut SharedState) {
         let (agent_session, place) = (self.agent_session.as_deref().unwrap_or_default(), &self.place);
         shared.replay(&self.id, agent_session, &place.cwd, place.servers.as_deref());
@@ -28,7 +27,6 @@ impl ClientSession {
         self.offer_commands(shared);
     }
 
-    /// Tells the client the commands that are known for the session's directory.
     pub(in crate::acp) fn offer_commands(&self, shared: &mut SharedState) {
         if let Some((_, all)) = shared.commands.as_ref().filter(|(cwd, _)| *cwd == self.place.cwd) {
             let update = json!({"sessionUpdate": "available_commands_update", "availableCommands": all});
@@ -36,7 +34,7 @@ impl ClientSession {
         }
     }
 
-    /// Whether the agent has the command that the prompt calls. Until an agent lists its commands, it may have any.
+    /// Until an agent lists its commands, it may have any.
     pub(super) fn calls_command(&self, text: &str, shared: &SharedState) -> bool {
         let known = shared.commands.as_ref().filter(|(cwd, _)| *cwd == self.place.cwd);
         // Some commands have names of two words.
@@ -61,7 +59,6 @@ impl ClientSession {
     }
 }
 
-/// Whether the command line says what is a command.
 fn has_own_rule(shared: &SharedState) -> bool {
     shared.facts.fields.iter().any(|(name, _)| *name == "raw_prompt")
 }

@@ -44,7 +44,6 @@ impl ClientSession {
         }
     }
 
-    /// Takes a report about a prompt that the run got during a turn.
     pub(super) fn prompt_state(&mut self, frame: &Object<'_>, is_first: bool, shared: &mut SharedState) {
         let id = if is_first { self.handed.unreported.pop_front() } else { self.handed.next.pop_front() };
         let Some(id) = id else { return };
@@ -89,7 +88,7 @@ impl ClientSession {
         true
     }
 
-    /// Adds a prompt to the history. The client itself has it.
+    /// The client itself has the prompt.
     pub(super) fn remember_prompt(&self, request: &str, text: &str, shared: &mut SharedState) {
         let text = shared.host.redact(text, self.place.servers.as_deref());
         let chunk = updates::chunk("user_message_chunk", &text, &self.unique(&format!("prompt {request}")));

@@ -25,7 +25,6 @@ impl Place {
         place
     }
 
-    /// The messages for the client and for the run.
     fn said(effects: Vec<ServerEffect>) -> Vec<Value> {
         let lines = effects.into_iter().filter_map(|effect| match effect {
             ServerEffect::Say(line) | ServerEffect::Tell(_, line) => Some(line),

@@ -15,7 +15,6 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::path::Path;
 
-/// A request from the agent that waits for its answer.
 #[derive(Debug)]
 pub(super) enum AcpRequest {
     /// Permission for a tool call, with the ids of the options for this one request. Lasting options are never chosen:
@@ -32,16 +31,13 @@ pub(super) enum AcpRequest {
     },
 }
 
-/// A permission request that is not asked yet.
 #[derive(Debug)]
 pub(super) struct EarlyRequest {
     pub(super) id: String,
-    /// The whole message.
     line: String,
 }
 
 impl Acp {
-    /// Reads a permission request. `None`: the request cannot be answered.
     pub(super) fn permission(&mut self, params: &Object<'_>, out: &mut DriverOutput) -> Option<(AcpRequest, Asks)> {
         let about = params.object("toolCall")?;
         let mut confirmed = self.confirmed(&about);
@@ -121,8 +117,7 @@ impl Acp {
         waits
     }
 
-    /// Asks for the permission that waited for the input of this call. `over`: the call has ended, so that nothing is
-    /// left to permit.
+    /// `over`: the call has ended, so that nothing is left to permit.
     pub(super) fn ask_deferred(&mut self, call: &str, over: bool, out: &mut DriverOutput) {
         let Some(early) = self.early.remove(call) else { return };
         if over {
@@ -143,7 +138,7 @@ impl Acp {
         self.calls.iter().filter(|(_, call)| !call.own && !call.asked).map(|(id, _)| id.clone()).collect()
     }
 
-    /// The places to permit. A call's own locations leave out the working directory, but a look at it needs a place.
+    /// A call's own locations leave out the working directory, but a look at it needs a place.
     fn places(&self, about: &Object<'_>, call: &Call) -> Vec<Place> {
         let is_here = |path: &str| path.is_empty() || Path::new(path) == self.cwd;
         let searches_here = |input: Object<'_>| {
@@ -161,8 +156,8 @@ impl Acp {
         call.locations.clone()
     }
 
-    /// Identifies equal calls by all that is known of them. `earlier`: the input as known before the request, which may
-    /// omit a command's directory. `None`: not enough is known.
+    /// `earlier`: the input known before the request, which may omit a command's directory. `None`: not enough is
+    /// known.
     fn identity(&self, about: &Object<'_>, earlier: &str, call: &Call) -> Option<String> {
         let raw = |name| about.raw(name).map_or("", Raw::get);
         let (input, content) = (raw("rawInput"), raw("content"));
@@ -179,8 +174,7 @@ impl Acp {
         text.strip_prefix(&usual).is_some_and(|rest| !rest.contains(']'))
     }
 
-    /// The exact action to allow: the change, the command, or else the agent's description, and the other fields of the
-    /// input. `earlier`: the input as known before the request, which may omit a command's directory.
+    /// The change, the command, or else the agent's description, followed by the input's other fields.
     fn detail(&self, about: &Object<'_>, earlier: &str, call: &Call) -> String {
         let input = about.object("rawInput");
         let (text, shown) = action(about, input.as_ref(), call);
@@ -195,7 +189,6 @@ impl Acp {
             (Shown::Input, _) => true,
             (Shown::Fields(names), None) => names.contains(&name) && strings(value).is_some_and(|all| all == text),
             (Shown::Fields(names), Some(value)) => {
-                // A directory other than the usual one gets a line.
                 let is_usual = || matches!(name, "cwd" | "workdir") && Path::new(&*value) == self.cwd;
                 let is_place = || places.contains(Path::new(&*value));
                 name == PROSE[0] || names.contains(&name) || value == text || is_place() || is_usual()
@@ -227,13 +220,11 @@ fn option_of(params: &Object<'_>, kind: &str) -> Option<String> {
     of_kind().find(|option| !lasts(option)).or_else(|| of_kind().next())?.string("optionId")
 }
 
-/// The strings of an array, one per line.
 fn strings(value: Raw<'_>) -> Option<String> {
     let all: Option<Vec<String>> = value.elements()?.map(Raw::string).collect();
     all.filter(|all| !all.is_empty()).map(|all| all.join("\n"))
 }
 
-/// Whether a tool's input holds a shell command.
 fn is_command(input: &str) -> bool {
     Object::parse(input).is_some_and(|input| input.raw("command").is_some())
 }
@@ -251,12 +242,10 @@ pub(super) fn cancelled() -> Value {
 
 /// The part of an input that the text of an action shows.
 enum Shown {
-    /// The values of these fields, if they are strings.
     Fields(&'static [&'static str]),
     Input,
 }
 
-/// The text of the action to allow.
 fn action(about: &Object<'_>, input: Option<&Object<'_>>, call: &Call) -> (String, Shown) {
     let fields = |text, names| (text, Shown::Fields(names));
     // Some requests have only the call's id, and the input came with the call.
@@ -296,12 +285,10 @@ fn action(about: &Object<'_>, input: Option<&Object<'_>>, call: &Call) -> (Strin
     fields(if texts.is_empty() { call.text.clone() } else { texts.join("\n") }, &[])
 }
 
-/// Whether the elicitation is a form. Others are not supported.
 pub(super) fn is_form(params: &Object<'_>) -> bool {
     params.string("mode").is_none_or(|mode| mode == "form")
 }
 
-/// Reads a form as one group of questions. `None`: not a form, or one that no questions can ask for.
 pub(super) fn form(params: &Object<'_>) -> Option<(AcpRequest, Asks)> {
     if !is_form(params) {
         return None;
@@ -320,7 +307,6 @@ pub(super) fn holds_questions(params: &Object<'_>) -> bool {
     questions_of(params).is_some()
 }
 
-/// Reads a permission request that [`holds_questions`]. `None`: there are none.
 pub(super) fn questions(params: &Object<'_>) -> Option<(AcpRequest, Asks)> {
     let asks: Asks = questions_of(params)?.objects("qwenQuestions").map(|asked| form::question(&asked)).collect();
     let submit = params.objects("options").find(|option| option.is("kind", "allow_once"))?.string("optionId");
@@ -329,13 +315,11 @@ pub(super) fn questions(params: &Object<'_>) -> Option<(AcpRequest, Asks)> {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Denial {
-    /// By somebody, with a message.
     ByUser(Option<Text>),
     NoUser,
 }
 
 impl AcpRequest {
-    /// The tool call that waits for the answer.
     pub(super) fn call(&self) -> Option<&str> {
         match self {
             AcpRequest::Permission { call, .. } => Some(call),
@@ -343,7 +327,6 @@ impl AcpRequest {
         }
     }
 
-    /// Whether the replies deny the call, and how.
     pub(super) fn denial(&self, replies: &[Reply]) -> Option<Denial> {
         match (self, replies.first()) {
             (AcpRequest::ElicitationForm(_) | AcpRequest::Questions { .. }, _) => None,
@@ -354,7 +337,6 @@ impl AcpRequest {
         }
     }
 
-    /// The result for a cancelled turn.
     pub(super) fn cancelled(&self) -> Value {
         match self {
             AcpRequest::Permission { .. } | AcpRequest::Questions { .. } => cancelled(),
@@ -362,12 +344,10 @@ impl AcpRequest {
         }
     }
 
-    /// The result that allows it once.
     pub(super) fn allowed(&self) -> Value {
         self.respond(&[Reply::Allowed])
     }
 
-    /// The result for these replies.
     pub(super) fn respond(&self, replies: &[Reply]) -> Value {
         let (once, reject) = match self {
             AcpRequest::Permission { once, reject, .. } => (once, reject),

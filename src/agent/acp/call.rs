@@ -12,10 +12,9 @@ use crate::protocol::words::{Action, Category};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// A tool call. Keeps its title, input and locations until it is over.
+/// Keeps its title, input and locations until it is over.
 #[derive(Debug, Default)]
 pub(super) struct Call {
-    /// The tool's name, if the agent reports it.
     pub(super) name: Option<String>,
     /// The agent's whole title. For a shell command, this is the command.
     pub(super) text: String,
@@ -23,32 +22,24 @@ pub(super) struct Call {
     /// The MCP server whose name begins the tool's name.
     pub(super) server: Option<String>,
     pub(super) locations: Vec<Place>,
-    /// The files that the last input or the last diffs name.
     named: Vec<String>,
-    /// The last diffs, each with its file, as somebody approves them.
     pub(super) diffs: Vec<(String, String)>,
-    /// Whether the last diffs were too long to keep.
     pub(super) diffs_are_lost: bool,
     /// The input of the call, verbatim, if short and not empty.
     pub(super) input: String,
-    /// Whether the last input was too long to keep.
     pub(super) input_is_lost: bool,
     /// Whether the input is that of a permission request, which may describe the call in another way.
     pub(super) input_is_asked: bool,
-    /// Whether the agent asked for permission for it.
     pub(super) asked: bool,
-    /// The hash of the last reported input.
     pub(super) reported_input: Option<u64>,
     pub(super) shown: bool,
-    /// Whether the title changed since the last report.
     pub(super) retitled: bool,
     /// Whether it calls our own tool, which shows only as its questions.
     pub(super) own: bool,
-    /// The work of a command that only looks at files.
     pub(super) look: Option<FilesSeen>,
 }
 
-/// The maximum size of a kept input, in bytes.
+/// The maximum size of a kept input, and of kept diffs, in bytes. Longer ones are lost.
 pub(super) const INPUT_BYTES: usize = 64 << 10;
 /// The maximum size of a title that is reported again with new locations or sent back to the model, in bytes.
 pub(super) const LABEL_BYTES: usize = 1024;
@@ -65,7 +56,7 @@ impl Call {
             && input().is_some_and(|input| input.str("tool").is_some() && input.str("error").is_some())
     }
 
-    /// Takes the locations and the changes of a message. An action concerns each file that a part of its messages names.
+    /// An action concerns each file that a part of its messages names.
     pub(super) fn take_places(&mut self, about: &Object<'_>, cwd: &Path) {
         let is_here = |path: &str| path.is_empty() || Path::new(path) == cwd;
         let place = |at: Object<'_>| {
@@ -100,7 +91,7 @@ impl Call {
         self.retitled |= changed && self.text.len() <= LABEL_BYTES;
     }
 
-    /// Takes the files of a command that only looks at them. Its input must name the folder in which it runs.
+    /// Serves a command that only looks at files, and whose input names the folder in which it runs.
     pub(super) fn take_look(&mut self, cwd: &Path) {
         let is_known = |name: &str| PROSE.contains(&name) || matches!(name, "command" | "cwd" | "workdir");
         let input = Object::parse(&self.input).filter(|input| input.iter().all(|(name, _)| is_known(&name)));
@@ -113,8 +104,7 @@ impl Call {
         }
     }
 
-    /// The title: of files by their paths, of other work by the input that best describes it, or else in the agent's
-    /// words.
+    /// Names files by their paths, other work by the input that best describes it, or else uses the agent's words.
     pub(super) fn title(&self) -> String {
         if let Some(look) = &self.look {
             return look.title.clone();
@@ -146,7 +136,6 @@ impl Call {
         title(category, tool, subject.as_deref().unwrap_or(text))
     }
 
-    /// The server and its tool.
     fn mcp_title(&self, text: &str, name: &str) -> String {
         let named = self.server.as_ref().and_then(|server| Some((&**server, name.strip_prefix(&**server)?.get(1..)?)));
         // Gemini CLI's words.
@@ -157,7 +146,6 @@ impl Call {
         }
     }
 
-    /// The tool, as the agent knows it.
     pub(super) fn tool_name<'a>(&'a self, id: &'a str, profile: &Profile) -> Option<&'a str> {
         // The name may contain the separator too. After it, the agent repeats the name, unless its provider gave an id.
         let parts = || id.match_indices("__").map(|(at, separator)| (&id[..at], &id[at + separator.len()..]));
@@ -176,7 +164,6 @@ impl Call {
         }
     }
 
-    /// The size of its texts, in bytes.
     pub(super) fn size(&self) -> usize {
         let places: usize = self.locations.iter().map(|place| place.path.size()).sum();
         let changes: usize = self.diffs.iter().map(|(path, text)| path.len() + text.len()).sum();
@@ -192,12 +179,10 @@ impl Call {
 /// Inputs that state no action: the model's description and the time limit.
 pub(super) const PROSE: &[&str] = &["description", "timeout"];
 
-/// The texts in the content of a tool call.
 pub(super) fn texts<'a>(about: &Object<'a>) -> impl Iterator<Item = String> + use<'a> {
     about.objects("content").filter_map(|part| part.object("content")?.string("text"))
 }
 
-/// A change to a file.
 #[derive(Debug)]
 pub(super) struct Diff<'a> {
     pub(super) path: Text,
@@ -208,12 +193,10 @@ pub(super) struct Diff<'a> {
 }
 
 impl<'a> Diff<'a> {
-    /// The changes in the content of a tool call.
     pub(super) fn all(about: &Object<'a>) -> Vec<Diff<'a>> {
         about.objects("content").filter(|part| part.is("type", "diff")).filter_map(|part| Diff::read(&part)).collect()
     }
 
-    /// Each file, and its change as somebody approves it.
     pub(super) fn texts(about: &Object<'a>) -> Vec<(String, String)> {
         Diff::all(about).iter().map(|diff| (diff.path.unredacted().to_owned(), diff.text())).collect()
     }
@@ -231,7 +214,6 @@ impl<'a> Diff<'a> {
         Some(Diff { path: part.string("path")?.into(), action, old, new: part.raw("newText"), meta })
     }
 
-    /// The changes, with their surroundings.
     pub(super) fn hunks(&self) -> String {
         let text = |raw: Option<Raw<'a>>| raw.and_then(Raw::str).unwrap_or_default();
         edits::between(&text(self.old), &text(self.new))
@@ -252,10 +234,8 @@ impl<'a> Diff<'a> {
     }
 }
 
-/// The fields of an input that name a file.
 const FILES: [&str; 5] = ["filepath", "filePath", "file_path", "path", "movePath"];
 
-/// The files that the input of a call names: in its fields, in its list of files, and in the headers of its diff.
 fn files(about: &Object<'_>) -> Vec<String> {
     let Some(input) = about.object("rawInput") else { return Vec::new() };
     let listed: Vec<Object<'_>> = input.objects("files").collect();

@@ -8,12 +8,10 @@ use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::AgentExit;
 use crate::protocol::terms::sentence;
 
-/// JSON-RPC's code for "log in first".
 const AUTH_REQUIRED: i64 = -32000;
-/// JSON-RPC's code for a request that was cancelled.
 const CANCELLED: i64 = -32800;
 
-/// The failure for a refused handshake. Some agents start their own server only then.
+/// Some agents start their own server only at the handshake.
 pub(super) fn handshake(profile: &Profile, error: &Error) -> Failure {
     let failure = provider(profile, error).unwrap_or_else(|| {
         let name = profile.name;
@@ -23,13 +21,11 @@ pub(super) fn handshake(profile: &Profile, error: &Error) -> Failure {
     failure.saying(error.said())
 }
 
-/// The failure for an unsupported version of the protocol.
 pub(super) fn version(profile: &Profile) -> Failure {
     let message = format!("{} does not speak version 1 of ACP: update it.", profile.name);
     Failure::new(Code::AgentProtocolError, message)
 }
 
-/// The failure for a session that could not be opened.
 pub(super) fn new_session(profile: &Profile, error: &Error) -> Failure {
     let failure = provider(profile, error).unwrap_or_else(|| {
         let message = format!("{} could not open a session: run it by hand to see why.", profile.name);
@@ -38,7 +34,6 @@ pub(super) fn new_session(profile: &Profile, error: &Error) -> Failure {
     failure.saying(error.said())
 }
 
-/// The failure for a session that could not be resumed.
 pub(super) fn resume(profile: &Profile, error: &Error) -> Failure {
     let failure = match error.code {
         AUTH_REQUIRED => Failure::not_logged_in(profile.name, profile.login),
@@ -49,17 +44,14 @@ pub(super) fn resume(profile: &Profile, error: &Error) -> Failure {
     failure.saying(error.said())
 }
 
-/// The failure for an agent that cannot resume sessions.
 pub(super) fn cannot_resume(profile: &Profile) -> Failure {
     Failure::not_resumable(&format!("{} cannot resume a session in this version.", profile.name))
 }
 
-/// The failure for a model that the agent rejects.
 pub(super) fn model(error: &Error) -> Failure {
     Failure::model_not_found().saying(error.said())
 }
 
-/// The failure for a session whose model nobody chose.
 pub(super) fn stand_in(profile: &Profile) -> Failure {
     let Profile { name, login, .. } = profile;
     let message = sentence!(
@@ -70,8 +62,7 @@ pub(super) fn stand_in(profile: &Profile) -> Failure {
     Failure::new(Code::AuthRequired, message)
 }
 
-/// The failure for a turn that ended with an error. Some agents use the provider's HTTP status as the
-/// code, others send only a text.
+/// Some agents use the provider's HTTP status as the error's code, others send only a text.
 pub(super) fn prompt(profile: &Profile, error: &Error) -> TurnOver {
     if error.code == CANCELLED {
         return TurnOver::Interrupted;
@@ -104,13 +95,11 @@ fn status(error: &Error) -> Option<u16> {
     told.into_iter().find(|status| (400..600).contains(status))
 }
 
-/// The failure of the agent's provider. `None`: the error fits no code.
 fn provider(profile: &Profile, error: &Error) -> Option<Failure> {
     let logged_out = || Failure::not_logged_in(profile.name, profile.login);
     judged(profile, error, provider::known).or_else(|| (error.code == AUTH_REQUIRED).then(logged_out))
 }
 
-/// Passes the evidence in an error to `judge`.
 fn judged<T>(profile: &Profile, error: &Error, judge: impl FnOnce(ProviderAccount, &Evidence<'_>) -> T) -> T {
     let text = format!("{}\n{}", error.detail, error.message);
     let evidence = Evidence { status: status(error), names: &[&error.reason, &error.name], text: text.trim() };
@@ -122,24 +111,21 @@ pub(super) fn noticed(profile: &Profile, text: String) -> TurnOver {
     prompt(profile, &Error { message: text, ..Error::default() })
 }
 
-/// The failure of a turn that ended well without anything.
 pub(super) fn silent(profile: &Profile) -> Failure {
     let message = format!("{} gave no answer, as when its provider fails: run it by hand to see why.", profile.name);
     Failure::new(Code::AgentError, message)
 }
 
-/// The failure for a turn that reached a limit.
 pub(super) fn limit() -> Failure {
     Failure::new(Code::LimitReached, "The agent reached its own limit or its model's: split the task.")
 }
 
-/// The failure for an agent that kept retrying a denied call.
 pub(super) fn denied_too_often() -> Failure {
     let message = "The agent kept requesting an action that was denied: allow it, or clarify the task.";
     Failure::new(Code::LimitReached, message)
 }
 
-/// The failure for an exit without a result. `open`: whether the session was open. `alive`: whether a line came.
+/// `open`: whether the session was open. `alive`: whether a line came.
 pub(super) fn exited(profile: &Profile, exit: AgentExit, open: bool, alive: bool) -> Failure {
     if open || exit.signal.is_some() {
         return Failure::exited(profile.name);

@@ -29,7 +29,6 @@ pub(super) fn parts(session: &str) -> Vec<StoredPart> {
 #[derive(Default)]
 struct Messages<'s> {
     all: Vec<Object<'s>>,
-    /// The place of each message, by its id.
     places: HashMap<String, usize>,
 }
 

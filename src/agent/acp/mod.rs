@@ -59,62 +59,50 @@ use serde_json::json;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The driver for an agent that speaks ACP.
 #[derive(Debug, Default)]
 pub(crate) struct Acp {
     base: Base,
     index: Index,
     profile: &'static Profile,
     phase: Phase,
-    /// The parameters for opening the session.
     start: SessionSetup,
     cwd: PathBuf,
-    /// The session's id, once known.
+    /// Empty until the agent tells it.
     session: String,
     version: Option<String>,
-    /// Whether the agent can resume a session. `None`: not known yet.
+    /// `None`: not known yet.
     resumes: Option<bool>,
-    /// Whether the agent takes images. `None`: not known yet.
+    /// `None`: not known yet.
     takes_images: Option<bool>,
-    /// The number of our requests so far.
     requests: u64,
-    /// The number of the request whose response we expect.
+    /// The number of our request whose response we expect.
     waiting: u64,
-    /// The agent's requests that wait for an answer. Several can be open at once.
     pending: OpenRequests,
     /// The permission requests that wait for the whole input of their call, by the call's id.
     early: OpenMap<EarlyRequest>,
     calls: OpenMap<Call>,
     finished: Recent,
-    /// The message that is being streamed.
     said: Option<Said>,
     /// The message that is being skipped, and the agent's own id of the message.
     passed: Option<(MessageKey, Option<String>)>,
-    /// The number of messages so far.
     messages: u64,
     commands: Commands,
-    /// The last message of the turn.
     answer: FinalAnswer,
     wants: Wants,
-    /// Whether we cancelled the turn.
     cancelling: bool,
     /// The first calls denied since the agent's last message.
     denied: Vec<(String, ask::Denial)>,
     /// The number of times that we told the agent to continue after a denial.
     denials: u32,
-    /// Whether the agent turned out not to keep the policy of the run.
     ignores_policy: bool,
     /// Whether this turn called a tool.
     called: bool,
-    /// The run's usage so far.
     used: Usage,
-    /// The calls of the model within a turn.
     steps: Steps,
     /// Whether the tokens of a turn are unknown.
     uncounted: bool,
     /// The names of our own tools that the model is offered.
     own_tools: Vec<&'static str>,
-    /// The name of their server.
     ask_server: String,
     ask_link: AskLink,
 }
@@ -131,7 +119,6 @@ enum AskLink {
 }
 
 impl Acp {
-    /// Creates a driver for the agent that `base` starts.
     pub(crate) fn new(base: Base, profile: &'static Profile) -> Acp {
         Acp { base, profile, ..Acp::default() }
     }
@@ -186,7 +173,7 @@ impl Acp {
         out.events.push(AgentEvent::Ask { key, asks, call });
     }
 
-    /// Withdraws the questions about this call, or all of them.
+    /// `None`: the questions about all calls.
     fn withdraw(&mut self, call: Option<&str>, out: &mut DriverOutput) {
         let gone = match call {
             Some(call) => self.pending.take_of(call),
@@ -270,7 +257,6 @@ impl Acp {
         }
     }
 
-    /// Whether the agent has a way for a system prompt that replaces its own, and this one fits it.
     fn takes_new_prompt(&self, settings: &Settings) -> bool {
         match self.profile.new_prompt {
             None => false,

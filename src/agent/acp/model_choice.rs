@@ -31,7 +31,6 @@ impl ModelChoice {
     }
 }
 
-/// Reads a session's model.
 pub(super) fn model_choice(result: &Object<'_>) -> ModelChoice {
     if let Some((option, id)) = option(result, "model") {
         let is_empty = option.list("options").is_some() && option.objects("options").next().is_none();

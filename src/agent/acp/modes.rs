@@ -5,12 +5,10 @@ use super::profile::Profile;
 use crate::json::{Object, Raw};
 use serde_json::{Value, json};
 
-/// The part of its actions for which a mode asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AskLevel {
     /// Some actions are allowed without a request.
     Allows,
-    /// The name is not a known one.
     Unknown,
     /// Whatever acts needs permission.
     Asks,
@@ -94,7 +92,6 @@ static LASTING: &[&str] = &[
     "*yolo*",
 ];
 
-/// Whether an option with this name reaches beyond its request.
 pub(super) fn lasts(name: &str) -> bool {
     is_one_of(&plain(name), LASTING)
 }
@@ -102,7 +99,6 @@ pub(super) fn lasts(name: &str) -> bool {
 /// Options whose values are modes, by category, id or name.
 static OPTIONS: &[&str] = &["mode", "*permission*", "*approval*", "*autonomy*"];
 
-/// Whether a name fits one of [`NAMES`].
 fn fits(name: &str, pattern: &str) -> bool {
     match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
         (None, None) => name == pattern,
@@ -122,7 +118,7 @@ fn is_one_of(name: &str, patterns: &[&str]) -> bool {
     patterns.iter().any(|pattern| fits(name, pattern))
 }
 
-/// The level of a mode with these names. One that says that it allows counts.
+/// An id or a name that allows decides.
 fn level(names: [&str; 2]) -> AskLevel {
     let of = |name: &str| {
         let name = plain(name);
@@ -135,12 +131,9 @@ fn level(names: [&str; 2]) -> AskLevel {
     }
 }
 
-/// The way to set a mode or model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Setter {
-    /// Set the option with this id.
     Option(String),
-    /// Send a separate request.
     #[default]
     Request,
 }
@@ -154,14 +147,13 @@ struct Mode {
 /// Modes of which a session has one at a time.
 #[derive(Debug)]
 pub(super) struct Modes {
-    /// The way to set a mode.
     pub(super) set: Setter,
     current: Option<Value>,
     all: Vec<Mode>,
 }
 
 impl Modes {
-    /// Reads everything in a session that counts as modes. The first is what `mode` selects.
+    /// The first is the one that `mode` selects.
     pub(super) fn of_session(result: &Object<'_>, profile: &Profile) -> Vec<Modes> {
         let mut found = Vec::new();
         let main = option(result, "mode");
@@ -214,22 +206,18 @@ impl Modes {
         Modes { set: Setter::Option(id), current: option.raw("currentValue").and_then(read), all }
     }
 
-    /// Takes the mode that the agent reports.
     pub(super) fn is_now(&mut self, update: &Object<'_>) {
         self.current = update.string("currentModeId").map(Value::from);
     }
 
-    /// Whether the current mode allows by itself.
     pub(super) fn is_lax(&self) -> bool {
         self.current.as_ref().is_some_and(|value| self.allows(value))
     }
 
-    /// Whether this mode allows by itself.
     pub(super) fn allows(&self, value: &Value) -> bool {
         self.all.iter().any(|mode| mode.value == *value && mode.level == AskLevel::Allows)
     }
 
-    /// The names of the modes that `mode` may select.
     pub(super) fn names(&self, profile: &Profile) -> Vec<String> {
         let names = self.all.iter().filter_map(|mode| mode.value.as_str());
         let may = |name: &&str| profile.modes.is_none_or(|modes| modes.contains(name));
@@ -277,8 +265,7 @@ pub(super) enum ModeChoice {
     Change(Value, AskLevel),
 }
 
-/// The session's option with this id, or else with this category, and the option's id. An agent may have further options
-/// of a category.
+/// Returns the option with this id, or else with this category, and its id. An agent may have several of a category.
 pub(super) fn option<'a>(result: &Object<'a>, what: &str) -> Option<(Object<'a>, String)> {
     let of = |field: &'static str| result.objects("configOptions").find(|option| option.is(field, what));
     let option = of("id").or_else(|| of("category"))?;

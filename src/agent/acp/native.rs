@@ -168,7 +168,6 @@ fn around<const N: usize>(
     before.into_iter().flatten().chain(options.args.iter().cloned()).chain(prompt).collect()
 }
 
-/// The user's home.
 const HOME: Folder = Folder { variable: ("", ""), home: "" };
 
 // The state of further agents, measured on the versions that their files name.

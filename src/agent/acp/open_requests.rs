@@ -13,7 +13,7 @@ pub(super) struct OpenRequests {
 }
 
 impl OpenRequests {
-    /// Adds a request. A later request with the same key replaces an earlier one.
+    /// A later request with the same key replaces an earlier one.
     pub(super) fn insert(&mut self, key: AskKey, request: AcpRequest) {
         self.remove(&key);
         if let Some(call) = request.call() {
@@ -30,7 +30,6 @@ impl OpenRequests {
         Some(request)
     }
 
-    /// Takes the requests about this call, and returns their keys in order.
     pub(super) fn take_of(&mut self, call: &str) -> Vec<AskKey> {
         if self.by_call.is_empty() {
             return Vec::new();
@@ -44,7 +43,6 @@ impl OpenRequests {
         keys
     }
 
-    /// Takes all requests, in the order of their keys.
     pub(super) fn take_all(&mut self) -> BTreeMap<AskKey, AcpRequest> {
         self.by_call.clear();
         std::mem::take(&mut self.requests)

@@ -29,7 +29,6 @@ fn server(server: &McpServer) -> Value {
     }
 }
 
-/// The text of a file with these servers.
 pub(super) fn servers_file(servers: &[McpServer]) -> String {
     let server = |server: &McpServer| {
         let about = match &server.access {
@@ -56,7 +55,6 @@ impl SessionSetup {
         self.servers.iter().any(is_command)
     }
 
-    /// Whether the agent refused the session because it starts no servers.
     pub(super) fn rejects_servers(&self, error: &Error) -> bool {
         let text = format!("{}\n{}", error.message, error.detail).to_lowercase();
         self.has_commands() && ["mcp", "stdio"].iter().any(|word| text.contains(word))
@@ -98,7 +96,7 @@ impl Acp {
         }
     }
 
-    /// Opens the session without the servers that the agent would have to start. The run fails if it needs one.
+    /// The run fails if it needs a server that the agent would have to start.
     pub(super) fn open_without_servers(&mut self, out: &mut DriverOutput) {
         let own = &self.ask_server;
         if self.start.servers.iter().any(|server| is_command(server) && server.name != *own) {

@@ -1,12 +1,11 @@
-//! The user's own rules that OpenCode would lose, and those for its sub-agents: OPENCODE_PERMISSION, which holds ours, replaces those of its
-//! configuration. Measured on 1.18.33: of the rules that fit a call, the last one counts.
+//! The user's own rules that OpenCode would lose, and those for its sub-agents: OPENCODE_PERMISSION, which holds ours,
+//! replaces those of its configuration. Measured on 1.18.33: of the rules that fit a call, the last one counts.
 
 use crate::agent::native::{Environment, Folder, OwnRules, RuleSource};
 use crate::json::{Object, Raw, to_line};
 use std::borrow::Cow;
 use std::path::Path;
 
-/// The folder of OpenCode's configuration.
 pub(super) const OPENCODE_CONFIG: Folder =
     Folder { variable: ("XDG_CONFIG_HOME", "opencode"), home: ".config/opencode" };
 
@@ -16,14 +15,13 @@ pub(super) const CONTENT: &str = "OPENCODE_CONFIG_CONTENT";
 const PRIMARY: &str = "primary_tools";
 /// OpenCode's choice of the agent for a session without a mode.
 const DEFAULT: &str = "default_agent";
-/// The name of the rules in the kept configuration.
 const RULES: &str = "permission";
 /// The library of plugins, which OpenCode installs into each folder of configuration.
 const LIBRARY: &str = "@opencode-ai/plugin";
 
 pub(super) const OPENCODE_RULES: OwnRules = OwnRules { sources, kept };
 
-/// The sources of OpenCode's configuration. A later one overrides an earlier one.
+/// A later source overrides an earlier one.
 fn sources(environment: Environment<'_>, cwd: &Path) -> Vec<RuleSource> {
     const FILES: [&str; 2] = ["opencode.json", "opencode.jsonc"];
     let text = |name: &str| environment(name)?.into_string().ok().filter(|text| !text.is_empty());
@@ -56,7 +54,6 @@ fn sources(environment: Environment<'_>, cwd: &Path) -> Vec<RuleSource> {
 #[derive(Debug)]
 struct ToolRule {
     tool: String,
-    /// Whether each pattern has an action of its own.
     by_pattern: bool,
     actions: Vec<(String, String)>,
 }
@@ -76,7 +73,7 @@ impl ToolRule {
         self.actions.iter().any(|(_, action)| action == "deny")
     }
 
-    /// Adds the rule of a later file as OpenCode does.
+    /// Merges as OpenCode merges its files.
     fn override_by(&mut self, later: ToolRule) {
         if !(self.by_pattern && later.by_pattern) {
             *self = later;
@@ -91,7 +88,6 @@ impl ToolRule {
     }
 }
 
-/// The rules in a configuration file.
 fn read(config: &Object<'_>) -> Vec<ToolRule> {
     let disabled = |(tool, enabled): (Cow<'_, str>, Raw<'_>)| {
         let writes = matches!(&*tool, "write" | "patch" | "multiedit");
@@ -148,7 +144,6 @@ fn kept(texts: &[String]) -> String {
     if parts.is_empty() { String::new() } else { format!("{{{}}}", parts.join(",")) }
 }
 
-/// Whether the user has set [`CONTENT`].
 pub(super) fn has_content(kept: &str) -> bool {
     is_set(kept, CONTENT)
 }

@@ -5,14 +5,11 @@ use crate::agent::ask_user;
 use crate::agent::native::{NONE, Native};
 use crate::protocol::words::Category;
 
-/// The properties of one agent.
 #[derive(Debug)]
 pub(crate) struct Profile {
-    /// The agent's display name.
     pub(super) name: &'static str,
-    /// The way to log in, for an error message.
     pub(super) login: &'static str,
-    /// The flag for the model. `None`: a request in the session sets the model.
+    /// `None`: a request in the session sets the model.
     pub(super) model_flag: Option<&'static str>,
     /// The flag for a further directory. `None`: not supported.
     pub(super) dir_flag: Option<&'static str>,
@@ -22,9 +19,7 @@ pub(crate) struct Profile {
     pub(super) asking_mode: Option<&'static str>,
     /// The categories for which it does not ask in any mode but one that only reads.
     pub(super) unasked: &'static [Category],
-    /// The way in which it gets a system prompt that replaces its own. `None`: it has no way.
     pub(super) new_prompt: Option<PromptWay>,
-    /// Variables to add to its environment.
     pub(super) env: &'static [(&'static str, &'static str)],
     /// Whether the title of a pending call is the tool's name.
     pub(super) names_tools: bool,
@@ -37,17 +32,13 @@ pub(crate) struct Profile {
     pub(super) inputs_follow: bool,
     /// Whether the content of a call that has not begun is its input, as JSON that grows.
     pub(super) streams_inputs: bool,
-    /// The signs of a failed turn that ends like one with an answer.
     pub(super) hidden_failure: Option<HiddenFailure>,
     /// Whether a search by a pattern without a path never leaves the working directory, whatever the pattern is.
     pub(super) searches_cwd: bool,
-    /// The name of our own tool to ask the user.
     pub(super) ask_tool: &'static str,
-    /// The signs of a call of one of our own tools. `None`: unknown, so that such a call needs permission like any other.
+    /// `None`: unknown, so that such a call needs permission like any other.
     pub(super) own_call: Option<OwnCall>,
-    /// The way in which it gets the MCP servers of a run.
     pub(super) servers: ServerWay,
-    /// The format of the rules that limit its tools. `None`: it has none that we know.
     pub(super) rules: Option<RuleFormat>,
     /// Whether it exits at the end of its input even if it has MCP servers.
     pub(super) leaves_servers: bool,
@@ -55,7 +46,6 @@ pub(crate) struct Profile {
     pub(super) counts_turns: bool,
     /// Whether a plugin of ours reports each call of its model.
     pub(super) reports_steps: bool,
-    /// The facts that ACP does not cover.
     pub(crate) native: &'static Native,
 }
 
@@ -109,24 +99,22 @@ impl Default for &Profile {
 /// server could have the same name. Therefore our server's name has a random part, and title and id must both match.
 #[derive(Debug)]
 pub(super) struct OwnCall {
-    /// The title of the call, with [`SERVER`] and [`TOOL`] in place of the names.
+    /// With [`SERVER`] and [`TOOL`] in place of the names.
     pub(super) title: &'static str,
-    /// The prefix of the call's id, with [`SERVER`] and [`TOOL`] in place of the names.
+    /// A prefix, with the same placeholders.
     pub(super) id: &'static str,
 }
 
-/// The placeholder for our server's name in the texts of a profile.
 pub(super) const SERVER: &str = "{server}";
-/// The placeholder for our tool's name.
 pub(super) const TOOL: &str = "{tool}";
 
 impl OwnCall {
-    /// Whether the id of a call is that of our own tool. A title is missing where the agent refused the input itself.
+    /// The title is missing where the agent refused the input itself.
     pub(super) fn is_id(&self, server: &str, tool: &str, id: &str) -> bool {
         !self.id.is_empty() && id.starts_with(&self.id.replace(SERVER, server).replace(TOOL, tool))
     }
 
-    /// Whether the first message about a call describes a call of our own tool. The agents' own tools have other kinds.
+    /// Takes the first message about a call. The agents' own tools have other kinds.
     pub(super) fn fits(&self, server: &str, tool: &str, id: &str, title: Option<&str>, kind: Option<&str>) -> bool {
         let named = |text: &str| text.replace(SERVER, server).replace(TOOL, tool);
         // The kind comes first, because it decides for most calls.

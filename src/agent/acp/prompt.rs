@@ -16,7 +16,6 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 impl Acp {
-    /// Takes an update, which may list the commands.
     pub(super) fn list_commands(&mut self, update: &Object<'_>, out: &mut DriverOutput) {
         if update.is("sessionUpdate", "available_commands_update") {
             self.commands.list(update, "availableCommands", out);
@@ -41,7 +40,6 @@ impl Acp {
         self.prompt(&prompt, &images, out);
     }
 
-    /// Sends a prompt of the user's.
     pub(super) fn prompt(&mut self, text: &str, images: &[Image], out: &mut DriverOutput) {
         if self.wants.raw_prompt {
             self.commands.call(text, out);
@@ -64,7 +62,7 @@ impl Acp {
     }
 }
 
-/// A link to a mentioned file. `None`: the mention looks like a word, such as a decorator in code.
+/// `None`: the mention looks like a word, such as a decorator in code.
 fn link(mentioned: &str, cwd: &Path) -> Option<Value> {
     let path = mentioned.trim_end_matches(['.', ',', ';', ':', '!', '?', ')']);
     if path.is_empty() || path.starts_with('~') || !path.contains(['/', '.']) {

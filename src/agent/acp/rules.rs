@@ -8,7 +8,6 @@ use crate::protocol::request::Settings;
 use crate::protocol::words::{Category, Policy};
 use std::fmt::Write;
 
-/// The agents whose rules are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RuleFormat {
     /// OpenCode's, in this variable.
@@ -17,7 +16,6 @@ pub(super) enum RuleFormat {
     Gemini,
 }
 
-/// The limits that the rules must keep, and the exceptions for our own tools.
 #[derive(Debug)]
 pub(super) struct ToolRules<'a> {
     allowed: Option<&'a [String]>,
@@ -26,17 +24,14 @@ pub(super) struct ToolRules<'a> {
     /// Whether it may read without asking, and search.
     reads: bool,
     searches: bool,
-    /// Whether it may run no command.
     denies_commands: bool,
     /// OpenCode's permissions that it has without asking. Its ACP does not pass on what a sub-agent asks for.
     granted: Vec<&'static str>,
-    /// Whether it may have sub-agents.
     delegates: bool,
     /// The further directories, as absolute paths without dots, because OpenCode compares these.
     dirs: Vec<String>,
     /// The rules of the user's own that stay in force.
     own_rules: &'a str,
-    /// The server and the name of each of our own tools.
     own_tools: Vec<(String, &'static str)>,
 }
 
@@ -62,7 +57,6 @@ fn granted(settings: &Settings) -> Vec<&'static str> {
 }
 
 impl<'a> ToolRules<'a> {
-    /// `own_tools`: the names of our own tools.
     pub(super) fn new(settings: &'a Settings, own_tools: &[&'static str]) -> ToolRules<'a> {
         ToolRules {
             allowed: settings.allowed_tools.as_deref(),
@@ -124,7 +118,7 @@ impl<'a> ToolRules<'a> {
         rules
     }
 
-    /// OpenCode's rules. Their variable overrides every configuration.
+    /// Their variable overrides every configuration.
     pub(super) fn opencode(&self) -> String {
         let rules = self.opencode_rules();
         let ours = |name: &str| rules.iter().find(|(tool, _)| tool == name).unwrap_or(&rules[0]).1;
@@ -152,7 +146,7 @@ impl<'a> ToolRules<'a> {
         (self.delegates && !self.read_only && !asked.is_empty()).then(|| without_sub_agents(self.own_rules, &asked))
     }
 
-    /// OpenCode's rules for folders outside. The last rule that fits counts.
+    /// The last rule that fits counts.
     fn outside(&self, rule: &str) -> String {
         let paths = self.dirs.iter().flat_map(|dir| [dir.clone(), format!("{}/*", dir.trim_end_matches('/'))]);
         let dirs: String = paths.map(|path| format!(",{}:\"allow\"", to_line(&path))).collect();

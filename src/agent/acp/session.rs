@@ -25,20 +25,16 @@ use std::collections::VecDeque;
 /// The expected message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// The response to `initialize`.
     #[default]
     Initializing,
-    /// The response that opens or resumes the session.
     Opening,
     /// The end of the replay of a loaded session; whether a part of the replay came since we last asked.
     Replaying(bool),
     /// The response that sets a mode; whether `mode` names it.
     ChoosingMode(bool),
-    /// The response that sets the model.
     ChoosingModel,
     /// No message: the MCP servers must run first.
     AwaitingServers,
-    /// The end of a turn.
     Prompting,
     /// No message is expected: the turn is over, and another may start.
     Idle,
@@ -46,7 +42,6 @@ pub(super) enum Phase {
     Over,
 }
 
-/// The ways in which the agent opens a session that exists.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SessionAbilities {
     pub(super) resumes: bool,
@@ -54,39 +49,30 @@ pub(super) struct SessionAbilities {
     pub(super) forks: bool,
 }
 
-/// The parameters for opening a session.
 #[derive(Debug, Default)]
 pub(super) struct SessionSetup {
     pub(super) prompt: String,
     pub(super) images: Vec<Image>,
-    /// The agent's name, for messages.
     pub(super) agent: String,
     pub(super) cwd: String,
     pub(super) resume: Option<SessionId>,
-    /// Whether a new session begins from that one.
     pub(super) fork: bool,
     pub(super) abilities: SessionAbilities,
     mode: Option<String>,
-    /// Whether somebody wished for a mode.
     is_wished: bool,
-    /// The modes that the session offers. The first are those that `mode` selects.
+    /// The first are those that `mode` selects.
     modes: Vec<Modes>,
     /// The modes to set, and whether somebody wished for each.
     changes: VecDeque<(Setter, Value, bool)>,
     permissions: Permissions,
     model: Option<String>,
-    /// The model of the session, as far as it is known.
     shown_model: Option<String>,
     pub(super) servers: Vec<McpServer>,
     /// Whether the first prompt waits for servers, of which the agent says nothing.
     pub(super) awaits_servers: bool,
-    /// Whether a limit that the agent cannot keep is only a warning.
     pub(super) warns: bool,
-    /// Whether the sandbox keeps the policy.
     is_kept: bool,
-    /// The names of the MCP servers.
     pub(super) server_names: Vec<String>,
-    /// Whether resuming replays earlier messages.
     pub(super) replays: bool,
     set_model: Setter,
 }
@@ -145,7 +131,6 @@ impl Acp {
         self.request("initialize", &params, out);
     }
 
-    /// Handles the expected response.
     pub(super) fn response(&mut self, result: Result<Option<Object<'_>>, Error>, out: &mut DriverOutput) {
         match (self.phase, result) {
             (Phase::Initializing, Ok(Some(result))) => self.initialized(&result, out),
@@ -212,7 +197,7 @@ impl Acp {
         self.request("_spektacular/quiet", &json!({}), out);
     }
 
-    /// Sets the modes, before the model: a mode may change the model.
+    /// Runs before the choice of the model, because a mode may change it.
     fn choose_mode(&mut self, out: &mut DriverOutput) {
         let wished = self.start.mode.take();
         match (wished.as_ref(), self.start.modes.first()) {
@@ -278,12 +263,11 @@ impl Acp {
         keeps
     }
 
-    /// Whether a mode that only reads is the best one.
     fn reads_only(&self) -> bool {
         self.start.permissions.is_read_only() && self.profile.rules.is_none()
     }
 
-    /// Handles a change of modes that the agent made by itself: it never stays in one that allows by itself.
+    /// The agent made the change by itself. It never stays in a mode that allows by itself.
     pub(super) fn mode_changed(&mut self, update: &Object<'_>, out: &mut DriverOutput) {
         if !matches!(self.phase, Phase::Prompting | Phase::Idle) || self.profile.modes_are_agents() {
             return;
@@ -336,7 +320,6 @@ impl Acp {
         self.fail(no_such_mode(names).saying(said), out);
     }
 
-    /// Sets a mode or model: as an option of the session, or by a separate request.
     fn set(&mut self, how: Setter, method: &str, field: &str, value: &Value, out: &mut DriverOutput) {
         match how {
             Setter::Option(id) => {
@@ -429,12 +412,10 @@ impl Acp {
         self.phase == Phase::Prompting
     }
 
-    /// The end of a turn that we stopped.
     fn interrupted(&self) -> TurnOver {
         self.steps.overflowed().map_or(TurnOver::Interrupted, TurnOver::Failed)
     }
 
-    /// The failure of a turn that ended well, but without an answer of the model.
     fn hidden_failure(&self, result: Option<&Object<'_>>) -> Option<TurnOver> {
         let text = self.answer.clone().into_text();
         let text = text.unredacted();
@@ -503,13 +484,12 @@ impl Acp {
     }
 }
 
-/// The input and output tokens of all requests of a turn.
 fn of_turn(result: &Object<'_>) -> Option<(u64, u64)> {
     let counts = result.object("_meta")?.object("quota")?.object("token_count")?;
     Some((counts.count("input_tokens")?, counts.count("output_tokens")?))
 }
 
-/// The input and output tokens of the last request of a turn. The input includes cached tokens.
+/// Covers only the turn's last request. The input includes cached tokens.
 fn of_request(result: &Object<'_>) -> Option<(u64, u64)> {
     let usage = result.object("usage")?;
     let cached: u64 = ["cachedReadTokens", "cachedWriteTokens"].iter().filter_map(|name| usage.count(name)).sum();

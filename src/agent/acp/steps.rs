@@ -28,25 +28,18 @@ const START_TIMEOUT: Seconds = Seconds(300.0);
 const OVERFLOW: &str = "ContextOverflowError";
 /// The number of such errors without a tool call in between that end the turn.
 const OVERFLOWS: u32 = 3;
-/// The plugin's error for a model without a price.
 const UNPRICED: &str = "_spektacular/unpriced";
 
-/// The budgets that the reports serve.
 const BUDGETS: [Limit; 3] = [Limit::MaxTurns, Limit::MaxTokens, Limit::MaxCostUsd];
 
-/// The reports, and the budgets that need them.
 #[derive(Debug, Default)]
 pub(super) struct Steps {
     budgets: Vec<Limit>,
-    /// Whether the agent has the library that a plugin needs.
     has_library: bool,
-    /// Whether the budgets are given up if there are no reports.
     is_wish: bool,
-    /// Whether the agent reports its calls.
     pub(super) reported: bool,
     /// The last report, because a repeated one counts once.
     last: Option<String>,
-    /// The provider's last error.
     error: Error,
     /// The errors since the last tool call of this turn that say that the prompt is too long.
     overflows: u32,
@@ -62,7 +55,6 @@ impl Steps {
         }
     }
 
-    /// The plugin and its configuration.
     pub(super) fn files(&self) -> Vec<LaunchFile> {
         if self.budgets.is_empty() && !self.has_library {
             return Vec::new();
@@ -76,7 +68,7 @@ impl Steps {
         ]
     }
 
-    /// The time limit for the agent's first line, if the plugin delays it.
+    /// `None`: the plugin does not delay the agent's first line.
     pub(super) fn start_timeout(&self) -> Option<Seconds> {
         (!self.budgets.is_empty() && !self.has_library).then_some(START_TIMEOUT)
     }
@@ -85,7 +77,7 @@ impl Steps {
         (self.error, self.overflows) = (Error::default(), 0);
     }
 
-    /// Adds the plugin's report to an error of the turn that has only its text.
+    /// ACP's error has only the text.
     pub(super) fn explain(&self, error: &mut Error) {
         let told = &self.error;
         if !told.message.is_empty() && error.message.contains(&told.message) {
@@ -101,7 +93,7 @@ impl Steps {
         (self.overflows >= OVERFLOWS).then(|| Failure::context_exceeded().saying(self.error.said()))
     }
 
-    /// Checks, before the first prompt, that the budgets will hold. Error: one does not.
+    /// Must run before the first prompt. Error: a budget would not hold.
     pub(super) fn check(&self, agent: &str, out: &mut DriverOutput) -> Result<(), Failure> {
         for limit in self.budgets.iter().filter(|_| !self.reported) {
             let why = "it does not load the plugin that counts, as with `--pure` or OPENCODE_CONFIG";
@@ -121,7 +113,6 @@ pub(super) fn unpriced(agent: &str, error: &Error) -> Option<Failure> {
 }
 
 impl Acp {
-    /// Handles a notification of the plugin.
     pub(super) fn step(&mut self, method: &str, params: Option<&Object<'_>>, out: &mut DriverOutput) {
         match method {
             "_spektacular/ready" => self.steps.reported = true,
@@ -179,7 +170,6 @@ fn time(params: &Object<'_>, name: &str) -> Option<UtcTime> {
     UtcTime::of_seconds(params.number(name)? / 1000.0)
 }
 
-/// The usage of one call of the model.
 fn used(params: &Object<'_>) -> Usage {
     let tokens = params.object("tokens");
     let count = |name: &str| tokens.as_ref().and_then(|tokens| tokens.count(name)).unwrap_or(0);

@@ -213,7 +213,6 @@ fn a_question_is_withdrawn_when_its_call_fails_and_when_the_turn_ends() {
     assert_eq!(withdrawn(&hear(&mut driver, &end).1), ["0"]);
 }
 
-/// A driver whose model is offered our tool, in a turn.
 fn asking(profile: &'static Profile) -> Acp {
     let mut driver = in_a_turn(profile);
     driver.own_tools = vec![driver.profile.ask_tool, "submit_result"];

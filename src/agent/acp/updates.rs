@@ -19,13 +19,12 @@ use std::borrow::Cow;
 pub(super) struct Said {
     key: MessageKey,
     thought: bool,
-    /// The agent's own id of the message.
     id: Option<String>,
     pair: SplitPair,
 }
 
 impl Acp {
-    /// Handles a `session/update`. `None`: a required field is missing.
+    /// `None`: a required field is missing.
     pub(super) fn update(&mut self, params: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
         let shown = match self.phase {
             Phase::Prompting => true,
@@ -111,7 +110,6 @@ impl Acp {
         let [content, id] = update.raws(["content", "messageId"]);
         let [kind, text] = content.and_then(Raw::object)?.raws(["type", "text"]);
         let piece = match kind.and_then(Raw::str) {
-            // Content other than text, such as images.
             Some(other) if other != "text" => return Some(()),
             _ => text?,
         };
@@ -146,7 +144,6 @@ impl Acp {
         Some(())
     }
 
-    /// Ends the current message, because something else follows.
     pub(super) fn end_message(&mut self, out: &mut DriverOutput) {
         if let Some(mut said) = self.said.take() {
             let rest = said.pair.finish();
@@ -157,7 +154,6 @@ impl Acp {
         }
     }
 
-    /// Records the known facts of a call. Returns its id.
     pub(super) fn learn<'a>(&mut self, about: &Object<'a>) -> Option<Cow<'a, str>> {
         let [id, title, kind, input] = about.raws(["toolCallId", "title", "kind", "rawInput"]);
         let id = id.and_then(Raw::str)?;
@@ -203,7 +199,6 @@ impl Acp {
         Some(id)
     }
 
-    /// Reports a call, or an update of it.
     pub(super) fn show(&mut self, id: &str, out: &mut DriverOutput) {
         let profile = self.profile;
         let Some(call) = self.calls.get_mut(id) else { return };
@@ -250,13 +245,13 @@ impl Acp {
         if !(over && known) {
             self.learn(update)?;
         }
-        // A pending call has not begun: its input is incomplete, or it waits for permission.
         if self.calls.get(&*id).is_some_and(|call| call.own) {
             if over {
                 self.forget(&id);
             }
             return Some(());
         }
+        // A pending call has not begun: its input is incomplete, or it waits for permission.
         if status == "pending" && !known {
             return Some(());
         }
@@ -308,7 +303,6 @@ impl Acp {
         self.forget(id);
     }
 
-    /// The changes of an edit: from the tool's own output, from diffs, or the whole content of a new file.
     fn edits(&self, id: &str, update: &Object<'_>, detail: Option<&Object<'_>>) -> Vec<FileEdit> {
         let call = self.calls.get(id);
         let place = call.and_then(|call| call.locations.first()).map(|at| at.path.clone());
@@ -332,7 +326,6 @@ impl Acp {
         diffs.iter().filter_map(|diff| FileEdit::new(diff.path.clone(), diff.hunks())).collect()
     }
 
-    /// Forgets a finished call.
     pub(super) fn forget(&mut self, id: &str) {
         if self.calls.remove(id).is_some() {
             self.finished.add(id);
@@ -383,13 +376,11 @@ fn category(kind: &str, id: &str, name: Option<&str>, servers: &[String]) -> Cat
     }
 }
 
-/// The MCP server whose name begins a tool's name.
 fn server_of<'a>(tool: &str, servers: &'a [String]) -> Option<&'a str> {
     let owns = |server: &&String| tool.strip_prefix(&***server).is_some_and(|rest| rest.starts_with('_'));
     servers.iter().find(owns).map(String::as_str)
 }
 
-/// Reports the changed files: from diffs, or else from the tool's own output.
 fn changed(update: &Object<'_>, detail: Option<&Object<'_>>, category: Category, out: &mut DriverOutput) {
     let diffs: Vec<AgentEvent> = Diff::all(update)
         .iter()

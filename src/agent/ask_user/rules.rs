@@ -9,7 +9,6 @@ use crate::protocol::text::Text;
 use crate::protocol::words::PathType;
 use serde_json::{Value, json};
 
-/// The part of the tool's schema that lists the rules.
 pub(super) fn schema() -> Value {
     let count = |what: &str| json!({"type": "integer", "minimum": 0, "description": what});
     let number = |what: &str| json!({"type": "number", "description": what});
@@ -35,7 +34,7 @@ pub(super) fn schema() -> Value {
     })
 }
 
-/// Reads the rules for a question of this kind. Error: the mistake, explained to the model.
+/// Error: the mistake, explained to the model.
 pub(super) fn read(question: &Object<'_>, kind: &Kind) -> Result<Validation, String> {
     let Some(raw) = question.raw("validation") else { return Ok(Validation::default()) };
     let given = Given(raw.object().ok_or("`validation` must be an object.")?);
@@ -66,7 +65,6 @@ pub(super) fn read(question: &Object<'_>, kind: &Kind) -> Result<Validation, Str
     }
 }
 
-/// Adds the default. Error: why it does not fit, explained to the model.
 pub(super) fn with_default(mut ask: Ask, question: &Object<'_>) -> Result<Ask, String> {
     let Some(raw) = question.raw("default") else { return Ok(ask) };
     if ask.kind == Kind::Secret {
@@ -88,11 +86,9 @@ fn ordered(least: Option<u64>, most: Option<u64>, what: &str) -> Result<(), Stri
     }
 }
 
-/// The rules from the model.
 struct Given<'a>(Object<'a>);
 
 impl Given<'_> {
-    /// Returns one rule. Error: the rule has the wrong type.
     fn one<T>(&self, name: &str, value: Option<T>, expected: &str) -> Result<Option<T>, String> {
         match (self.0.raw(name), value) {
             (Some(_), None) => Err(format!("`{name}` must be {expected}.")),

@@ -11,11 +11,10 @@ use crate::protocol::request::Settings;
 use crate::protocol::words::McpState;
 use serde_json::{Value, json};
 
-/// The names of the tool and its server. Empty: the model is not offered the tool.
+/// Empty: the model is not offered the tool.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     server: String,
-    /// Claude's name for the tool.
     tool: String,
 }
 
@@ -25,13 +24,12 @@ impl Names {
         Names { tool: format!("mcp__{server}__{}", ask_user::TOOL), server }
     }
 
-    /// The server's entry in Claude's MCP configuration.
     pub(super) fn config(&self) -> (String, Value) {
         // Without `alwaysLoad`, the model has to search for the tool first.
         (self.server.clone(), json!({"type": "sdk", "name": self.server, "alwaysLoad": true}))
     }
 
-    /// The state of a server in Claude's list. `None`: it is ours, or the user turned it off.
+    /// `None`: the server is ours, or the user turned it off.
     pub(super) fn server_state(&self, server: &Object<'_>) -> Option<AgentEvent> {
         let name = server.string("name").filter(|name| *name != self.server)?;
         let state = match &*server.str("status")? {
@@ -43,12 +41,11 @@ impl Names {
         Some(AgentEvent::McpServer { name, state, said: None })
     }
 
-    /// Whether `name` is Claude's name for our tool.
     pub(super) fn is_tool(&self, name: &str) -> bool {
         !name.is_empty() && self.tool == name
     }
 
-    /// Whether a request asks permission for our own tool. Older versions of Claude Code do not name the server.
+    /// Older versions of Claude Code do not name the server.
     pub(super) fn asks_for_own(&self, request: &Object<'_>) -> bool {
         let from_us = || request.object("mcp_server").is_none_or(|server| server.is("source", "sdk"));
         request.str("tool_name").is_some_and(|name| self.is_tool(&name)) && from_us()
@@ -56,7 +53,6 @@ impl Names {
 }
 
 impl Claude {
-    /// Handles a message for our MCP server.
     pub(super) fn mcp_message(&mut self, id: String, request: &Object<'_>, out: &mut DriverOutput) {
         let message =
             request.raw("message").filter(|_| self.offers_asking && request.is("server_name", &self.names.server));
@@ -81,19 +77,18 @@ impl Claude {
         }
     }
 
-    /// Answers a waiting call. Returns whether `key` names one.
+    /// Returns whether `key` names a waiting call.
     pub(super) fn answer_call(&mut self, key: &AskKey, replies: &[Reply], out: &mut DriverOutput) -> bool {
         let Some(call) = self.asked.remove(key) else { return false };
         out.send.extend(self.server.answer(&call, replies).map(|reply| response(&key.0, &reply)));
         true
     }
 
-    /// Forgets a call that Claude cancelled. Returns whether `key` names one.
+    /// Returns whether `key` names a waiting call.
     pub(super) fn forget_call(&mut self, key: &AskKey) -> bool {
         self.asked.remove(key).is_some_and(|call| self.server.forget(&call))
     }
 
-    /// Ends the waiting calls without an answer.
     pub(super) fn withdraw_calls(&mut self, out: &mut DriverOutput) {
         for (key, call) in std::mem::take(&mut self.asked) {
             out.send.extend(self.server.withdraw(&call).map(|reply| response(&key.0, &reply)));

@@ -10,22 +10,17 @@ use crate::json::Object;
 use crate::protocol::outbound::Text;
 use std::collections::BTreeMap;
 
-/// The work that outlives a turn.
 #[derive(Debug, Default)]
 pub(super) struct BackgroundWork {
-    /// The running tasks, by their ids.
     tasks: BTreeMap<String, String>,
     /// The time of the scheduled wake-up, in milliseconds.
     wakeup: Option<u64>,
-    /// The scheduled jobs, by their ids.
     jobs: BTreeMap<String, Job>,
     /// The work that has ended or fired, and about which the model hears in the next turn.
     due: Option<String>,
-    /// The names that were reported last.
     told: Vec<String>,
 }
 
-/// A scheduled job.
 #[derive(Debug)]
 struct Job {
     name: String,
@@ -41,7 +36,6 @@ impl BackgroundWork {
         !self.told.is_empty()
     }
 
-    /// Takes the list of the running tasks.
     pub(super) fn changed(&mut self, message: &Object<'_>, out: &mut DriverOutput) {
         let task = |task: Object<'_>| {
             let name = task.string("description").or_else(|| task.string("task_type"));
@@ -51,13 +45,12 @@ impl BackgroundWork {
         self.report(out);
     }
 
-    /// Notes that a task has ended. The list without it follows.
+    /// The list without the task follows.
     pub(super) fn ended(&mut self, message: &Object<'_>) {
         let task = message.str("task_id").and_then(|id| self.tasks.get(&*id));
         self.due = task.cloned().or(self.due.take());
     }
 
-    /// Takes the result of a tool that schedules a turn, or cancels one.
     pub(super) fn scheduled(&mut self, result: &Object<'_>, out: &mut DriverOutput) {
         if let Some(time) = result.count("scheduledFor") {
             self.wakeup = Some(time).filter(|time| *time > 0);
@@ -73,7 +66,6 @@ impl BackgroundWork {
         self.report(out);
     }
 
-    /// Notes that a scheduled turn is about to begin.
     pub(super) fn fired(&mut self, message: &Object<'_>) {
         match message.str("wakeup_source").as_deref() {
             Some("loop_wakeup") => {
@@ -92,19 +84,18 @@ impl BackgroundWork {
         }
     }
 
-    /// Notes that no turn is due any more: it has begun, or Claude Code rests without it.
+    /// The turn has begun, or Claude Code rests without it.
     pub(super) fn none_due(&mut self, out: &mut DriverOutput) {
         self.due = None;
         self.report(out);
     }
 
-    /// Takes an interrupt, which cancels a wake-up.
+    /// An interrupt cancels a wake-up.
     pub(super) fn interrupted(&mut self, out: &mut DriverOutput) {
         self.wakeup = None;
         self.report(out);
     }
 
-    /// Reports the work if it has changed.
     fn report(&mut self, out: &mut DriverOutput) {
         let jobs = self.jobs.values().map(|job| &job.name);
         let named = self.tasks.values().chain(jobs).chain(&self.due).cloned();

@@ -12,10 +12,8 @@ use crate::protocol::scope::Scope;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-/// A `can_use_tool` request that waits for its answer.
 #[derive(Debug)]
 pub(super) struct ClaudeRequest {
-    /// The tool call that waits for the answer.
     pub(super) call: Option<String>,
     /// The tool's input. Every response returns it, because 2.1.197 fails without it.
     input: Box<RawValue>,
@@ -29,8 +27,7 @@ enum What {
     Permission,
 }
 
-/// Reads a `can_use_tool` request. `known_plan`: the plan, which the request may omit. `None`: the request cannot be
-/// answered.
+/// `known_plan`: the plan, which the request may omit. `None`: the request cannot be answered.
 pub(super) fn read(request: &Object<'_>, known_plan: Option<String>) -> Option<(ClaudeRequest, Asks)> {
     let name = request.string("tool_name")?;
     let raw = request.raw("input")?;
@@ -61,7 +58,7 @@ pub(super) fn read(request: &Object<'_>, known_plan: Option<String>) -> Option<(
 }
 
 impl ClaudeRequest {
-    /// The response as JSON, and the call that it denies, if any. The response contains the input verbatim, so that
+    /// Returns the response as JSON, and the call that it denies. The response contains the input verbatim, so that
     /// exactly the approved call runs.
     pub(super) fn respond(self, replies: &[Reply]) -> (String, Option<String>) {
         let allow = |input: &str| format!("{{\"behavior\":\"allow\",\"updatedInput\":{input}}}");
@@ -83,7 +80,7 @@ impl ClaudeRequest {
         }
     }
 
-    /// The input with the answers added. Error: the message for a denial.
+    /// Error: the message for a denial.
     fn answers(&self, texts: &[String], replies: &[Reply]) -> Result<String, &'static str> {
         if replies.iter().all(|reply| *reply == Reply::NoUser) {
             return Err(NO_USER);

@@ -119,7 +119,6 @@ impl Claude {
     }
 }
 
-/// The exit code of a command, or the changes of an edit if they are wanted. `line`: the message.
 fn facts(state: ToolState, block: &Object<'_>, line: &Object<'_>, wants_edits: bool) -> ToolFacts {
     match state {
         ToolState::Failed => ToolFacts { exit_code: tools::exit_code(block), ..ToolFacts::default() },
@@ -136,7 +135,6 @@ fn plan(input: &Object<'_>) -> AgentEvent {
     AgentEvent::Plan(input.objects("todos").map(|todo| plan_entry(&todo, "content")).collect())
 }
 
-/// The file that a call changed, as its result reports it.
 fn changed(kind: CallKind, line: &Object<'_>) -> Option<AgentEvent> {
     let fields: &[&str] = match kind {
         CallKind::File => &["filePath"],

@@ -8,7 +8,6 @@ use crate::protocol::image::Image;
 use serde_json::{Value, json};
 
 impl Claude {
-    /// Sends a control request to Claude Code.
     pub(super) fn control(&mut self, request: &Value, out: &mut DriverOutput) {
         self.requests += 1;
         let id = format!("spk_{}", self.requests);
@@ -16,8 +15,7 @@ impl Claude {
         out.send.push(to_line(&line));
     }
 
-    /// Handles a control request from Claude Code. Answers even a malformed request, for which Claude Code would wait
-    /// forever.
+    /// Answers even a malformed request, for which Claude Code would wait forever.
     pub(super) fn control_request(&mut self, line: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
         let id = line.string("request_id")?;
         let request = line.object("request");
@@ -59,7 +57,7 @@ impl Claude {
     }
 }
 
-/// The line with the user's text and the labels of images. Claude Code reports what becomes of a line with a `uuid`.
+/// Claude Code reports what becomes of a line with a `uuid`.
 pub(super) fn user_line(prompt: &str, images: &[Image], uuid: Option<&str>) -> String {
     let source = |image: &Image| json!({"type": "base64", "media_type": image.media_type, "data": image.label()});
     let blocks = images.iter().map(|image| json!({"type": "image", "source": source(image)}));
@@ -74,7 +72,7 @@ pub(super) fn user_line(prompt: &str, images: &[Image], uuid: Option<&str>) -> S
     to_line(&line)
 }
 
-/// Our response to Claude's request `id`; `response` is JSON.
+/// `response` is JSON.
 pub(super) fn respond(id: &str, response: &str) -> String {
     let id = to_line(&id);
     format!(
@@ -82,7 +80,6 @@ pub(super) fn respond(id: &str, response: &str) -> String {
     )
 }
 
-/// Our refusal of Claude's request `id`.
 pub(super) fn refuse_request(id: &str) -> String {
     to_line(&json!({"type": "control_response",
         "response": {"subtype": "error", "request_id": id, "error": "This host does not serve this request."}}))

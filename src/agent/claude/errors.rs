@@ -14,12 +14,10 @@ pub(super) const LOGIN: &str = "log in with `claude`, or set ANTHROPIC_API_KEY";
 
 const ACCOUNT: ProviderAccount = ProviderAccount { agent: "Claude Code", login: LOGIN };
 
-/// The failure for credentials that the provider refused.
 pub(super) fn refused(status: Option<u16>) -> Failure {
     Failure::credentials_refused(ACCOUNT.agent, LOGIN, status)
 }
 
-/// A line that describes an `api_retry`.
 pub(super) fn retrying(message: &Object<'_>, status: Option<u16>) -> String {
     let why = provider::retried_after(status);
     let attempt = message.count("attempt").unwrap_or(1);
@@ -31,7 +29,6 @@ pub(super) fn retrying(message: &Object<'_>, status: Option<u16>) -> String {
     }
 }
 
-/// A provider's error in a message.
 #[derive(Debug)]
 pub(super) struct ApiError {
     pub(super) class: String,
@@ -47,7 +44,7 @@ pub(super) fn api_error(line: &Object<'_>) -> Option<ApiError> {
     Some(ApiError { class, said: error_text::errors(texts.iter().map(String::as_str)) })
 }
 
-/// The outcome of a failed turn. `mismatches`: the mistakes in the last structured result.
+/// `mismatches`: the mistakes in the last structured result.
 pub(super) fn classify(
     result: &Object<'_>,
     api_error: Option<ApiError>,
@@ -85,7 +82,7 @@ pub(super) fn classify(
     TurnOver::Failed(Failure { http_status, ..failure.saying(said) })
 }
 
-/// The mistakes in the last structured result. Older versions do not repeat them in the error at the end.
+/// Older versions do not repeat the mistakes in the error at the end.
 fn last_mismatches(errors: &[String], earlier: Vec<Mismatch>) -> Vec<Mismatch> {
     match errors.iter().find_map(|error| mismatches(error)) {
         Some(last) => last,
@@ -104,7 +101,6 @@ pub(super) fn mismatches(error: &str) -> Option<Vec<Mismatch>> {
     Some(found.split(", ").take(VIOLATIONS).map(one).collect())
 }
 
-/// The failure for an exit without a result.
 pub(super) fn exited(exit: AgentExit, alive: bool, stderr: &Text) -> Failure {
     if alive || exit.signal.is_some() {
         return Failure::exited("Claude Code");

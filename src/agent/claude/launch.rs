@@ -17,8 +17,8 @@ use std::borrow::Cow;
 /// The tools whose work goes on after the turn.
 const BACKGROUND_TOOLS: [&str; 4] = ["Monitor", "ScheduleWakeup", "CronCreate", "Workflow"];
 
-/// The arguments for these settings. `asking`: our MCP server, with its name. A flag and its value are one argument, so
-/// that no value is taken for a flag. Error: a value that is too long for a command line.
+/// `asking`: our MCP server, with its name. A flag and its value are one argument, so that no value is taken for a
+/// flag. Error: a value that is too long for a command line.
 pub(super) fn arguments(
     settings: &Settings,
     deltas: bool,
@@ -87,14 +87,12 @@ pub(super) fn arguments(
     Ok(args)
 }
 
-/// The system prompt as a file, if it is too long for a command line.
 pub(super) fn files(settings: &Settings) -> Vec<LaunchFile> {
     let found = FoundBy::Flag(system_prompt_flags(settings).1);
     let file = |text: &String| LaunchFile { found, name: "system-prompt.md", text: text.clone() };
     settings.system_prompt.iter().filter(|text| is_long(text)).map(file).collect()
 }
 
-/// The flags for the text of the system prompt, and for its file.
 fn system_prompt_flags(settings: &Settings) -> (&'static str, &'static str) {
     match settings.system_prompt_mode {
         SystemPromptMode::Append => ("--append-system-prompt", "--append-system-prompt-file="),
@@ -106,7 +104,7 @@ fn is_long(system_prompt: &str) -> bool {
     system_prompt.len() > ARGUMENT_BYTES / 2
 }
 
-/// The settings of the run: rules that make it ask, and no sandbox of its own inside the run's, where it cannot start.
+/// Rules that make it ask, and no sandbox of its own inside the run's, where it cannot start.
 fn own_settings(settings: &Settings) -> Option<String> {
     let mut own = Map::new();
     own.extend(asking_rules(settings).map(|asked| ("permissions".to_owned(), json!({"ask": asked}))));
@@ -144,7 +142,6 @@ fn built_in(tools: &[String]) -> Result<String, Failure> {
     Ok(tools.iter().filter(|tool| !tool.starts_with("mcp__")).map(String::as_str).collect::<Vec<_>>().join(","))
 }
 
-/// The servers as Claude Code's configuration.
 fn mcp_config(servers: &[McpServer], asking: Option<(String, Value)>) -> Option<String> {
     let all: Map<String, Value> = header_variables::configuration(servers).chain(asking).collect();
     (!all.is_empty()).then(|| to_line(&json!({"mcpServers": all})))
@@ -155,7 +152,6 @@ pub(super) fn schema(settings: &Settings) -> Option<&OutputSchema> {
     settings.output_schema.as_ref().filter(|schema| schema.takes_object())
 }
 
-/// The variables to add to Claude Code's environment.
 pub(super) fn environment(settings: &Settings) -> Vec<(String, String)> {
     let mut env = vec![
         // It then reports when it rests, with no turn to come.
@@ -185,9 +181,8 @@ pub(super) fn environment(settings: &Settings) -> Vec<(String, String)> {
     env
 }
 
-/// The user's prompt in the form that is sent. A text that begins with `/` would be a command; a line before it prevents
-/// that. A backslash keeps 2.1.197 from reading `@path` outside the working directory. Other mentions stay as they are,
-/// because code has many `@`.
+/// A text that begins with `/` would be a command; a line before it prevents that. A backslash keeps 2.1.197 from
+/// reading `@path` outside the working directory. Other mentions stay as they are, because code has many `@`.
 pub(super) fn guarded(text: &str, raw_prompt: bool) -> Cow<'_, str> {
     if raw_prompt {
         return Cow::Borrowed(text);

@@ -56,16 +56,12 @@ use crate::protocol::words::QuestionKind;
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// The driver for Claude Code.
 #[derive(Debug, Default)]
 pub(crate) struct Claude {
     base: Base,
     index: Index,
-    /// Claude's requests that wait for an answer. Several can be open at the same time.
     pending: BTreeMap<AskKey, ClaudeRequest>,
-    /// The open tool calls.
     calls: Calls,
-    /// The incomplete texts and thoughts.
     speech: Blocks,
     /// The plan in the last call that asks to leave plan mode.
     plan: Option<String>,
@@ -82,29 +78,23 @@ pub(crate) struct Claude {
     resets_at: Option<UtcTime>,
     /// The mistakes in the last structured result that Claude refused.
     mismatches: Vec<Mismatch>,
-    /// The usage of all turns so far.
     used: Usage,
     /// The tokens of the model's last call, with its answer.
     context: Option<u64>,
     /// The usage of the current turn so far, if `max_tokens` needs it before the turn's end.
     streamed: Option<Usage>,
     model_calls: ModelCalls,
-    /// The number of our control requests so far.
     requests: u64,
     steering: Steering,
-    /// The work that outlives the turn.
     work: BackgroundWork,
-    /// Whether the model is offered the tool `ask_user`.
     offers_asking: bool,
     names: ask_user_mcp::Names,
-    /// The MCP server that offers the tool.
     server: mcp::Server,
     /// Calls of the tool that wait for an answer, by the control request that contained them.
     asked: BTreeMap<AskKey, mcp::RequestId>,
 }
 
 impl Claude {
-    /// Creates a driver for the agent that `base` starts.
     pub(crate) fn new(base: Base) -> Claude {
         Claude { base, server: mcp::Server::new(ask_user::TOOL), ..Claude::default() }
     }

@@ -16,7 +16,7 @@ impl ModelCalls {
         ModelCalls { limited, last: None }
     }
 
-    /// Handles a message of the model. Reports the call before it.
+    /// Reports the call before this message's.
     pub(super) fn message(&mut self, id: &str, out: &mut DriverOutput) {
         if !self.limited || id.is_empty() {
             return;
@@ -27,7 +27,7 @@ impl ModelCalls {
         }
     }
 
-    /// Handles the end of a turn. Reports its last call.
+    /// Reports the turn's last call.
     pub(super) fn over(&mut self, out: &mut DriverOutput) {
         if self.last.take().is_some() {
             out.events.push(AgentEvent::ModelCalled);

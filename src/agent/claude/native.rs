@@ -24,7 +24,6 @@ pub(crate) const STATE: State = State {
     ..State::NONE
 };
 
-/// The facts about Claude Code.
 pub(crate) static NATIVE: Native = Native {
     version: Some(Version { flag: "--version", folders: &[] }),
     vendor: Some(Vendor::Anthropic),
@@ -92,7 +91,7 @@ fn hook_sources(environment: Environment<'_>, cwd: &Path) -> Vec<RuleSource> {
     files.chain(variable).collect()
 }
 
-/// The longest time of a hook at the end of a session, in seconds. Empty: none declares one.
+/// Returns seconds. Empty: none declares a hook.
 fn longest_hook(texts: &[String]) -> String {
     let declared = |settings: Object<'_>| {
         let hooks = settings

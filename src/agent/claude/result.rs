@@ -42,7 +42,6 @@ impl Claude {
         Some(())
     }
 
-    /// Notes when the account's limit ends.
     pub(super) fn rate_limit(&mut self, message: &Object<'_>) -> Option<()> {
         let info = message.object("rate_limit_info")?;
         let resets_at = info.number("resetsAt").and_then(UtcTime::of_seconds);
@@ -66,9 +65,8 @@ impl Claude {
         out.events.push(AgentEvent::Usage(self.used.plus(streamed)));
     }
 
-    /// The usage of this run so far. In a resumed session, the sums over the process include the usage of earlier runs
-    /// (seen with 2.1.330). In that case the turns are added up, and the cost is known only if the cost of the earlier
-    /// runs is known.
+    /// In a resumed session, the sums over the process include the usage of earlier runs (seen with 2.1.330). In that
+    /// case the turns are added up, and the cost is known only if the cost of the earlier runs is known.
     fn usage(&mut self, result: &Object<'_>) -> Usage {
         self.streamed = self.streamed.map(|_| Usage::default());
         self.used = self.used.plus(&usage::of_turn(result));
@@ -79,7 +77,7 @@ impl Claude {
         Usage { context_tokens: self.context, context_window: usage::window(result), ..used }
     }
 
-    /// The cost of this run, from the sum in a result. A sum that does not exceed the earlier cost does not include it.
+    /// A sum that does not exceed the earlier cost does not include it.
     fn cost(&self, sum: Option<f64>) -> Option<f64> {
         match (self.resuming, self.cost_before) {
             (false, _) => sum,

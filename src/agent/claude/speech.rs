@@ -14,28 +14,20 @@ const LONG: usize = 256 << 10;
 
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
-    /// The number of blocks so far, which names the last one.
     blocks: u64,
-    /// The model that the run talks to.
     main: Speaker,
-    /// The sub-agents that stream, each by the call that started it.
     subagents: OpenMap<Speaker, CallKey>,
     /// The event that gets the text of a long block, and the place of the block in its line.
     long: Option<(usize, Range<usize>)>,
 }
 
-/// The model or a sub-agent, and the block that it streams.
 #[derive(Debug, Default)]
 struct Speaker {
-    /// The message that is being streamed.
     message: String,
-    /// The text or thought that is being streamed.
     stream: Option<StreamedBlock>,
-    /// The input of a tool that is being streamed.
     input: Option<MessageKey>,
 }
 
-/// A text or thought that is being streamed.
 #[derive(Debug)]
 struct StreamedBlock {
     message: String,
@@ -64,7 +56,6 @@ fn skip(chunks: &mut Chunks<'_>, sent: &Fingerprint) -> Option<String> {
 }
 
 impl Blocks {
-    /// Withdraws everything that is being streamed.
     pub(super) fn withdraw(&mut self, out: &mut DriverOutput) {
         let speakers = std::iter::once(&mut self.main).chain(self.subagents.values_mut());
         let mut broken: Vec<MessageKey> = speakers.filter_map(|one| one.stream.take()).map(|one| one.key).collect();
@@ -72,7 +63,6 @@ impl Blocks {
         out.events.extend(broken.into_iter().map(|message| AgentEvent::Withdrawn { message }));
     }
 
-    /// Forgets everything that is being streamed.
     pub(super) fn forget_streams(&mut self) {
         self.main.stream = None;
         self.subagents.values_mut().for_each(|one| one.stream = None);
@@ -86,7 +76,7 @@ impl Blocks {
         }
     }
 
-    /// Updates a speaker, and forgets a speaker that streams nothing.
+    /// Forgets a speaker that streams nothing.
     fn change<T>(&mut self, parent: Option<CallKey>, change: impl FnOnce(&mut Speaker, &mut u64) -> T) -> T {
         let Some(parent) = parent else { return change(&mut self.main, &mut self.blocks) };
         let mut speaker = self.subagents.remove(&parent).unwrap_or_default();
@@ -98,7 +88,7 @@ impl Blocks {
         changed
     }
 
-    /// Handles a complete block, without repeating the streamed part.
+    /// Does not repeat the streamed part.
     pub(super) fn whole_block(
         &mut self,
         id: &str,
@@ -207,7 +197,6 @@ impl Blocks {
         Some(())
     }
 
-    /// The approximate size of what the sub-agents stream, in bytes.
     pub(super) fn held_bytes(&self) -> usize {
         self.subagents.bytes()
     }

@@ -13,21 +13,17 @@ use crate::json::{Object, Raw};
 use crate::protocol::words::TurnOrigin;
 use std::collections::BTreeSet;
 
-/// The abilities that steering needs.
 const NEEDED: [&str; 2] = ["msg_lifecycle_v1", "interrupt_cancel_queued_v1"];
 
-/// The prompts that Claude Code got while it worked.
 #[derive(Debug, Default)]
 pub(super) struct Steering {
-    /// Whether this version of Claude Code can be steered. `None`: not known yet.
+    /// `None`: not known yet.
     possible: Option<bool>,
     /// The part of an id that differs between the runs of a session.
     run: u64,
-    /// The number of prompts so far.
     count: u64,
     /// The prompts that have reached no turn.
     waiting: BTreeSet<String>,
-    /// The prompt of the next turn.
     next: NextPrompt,
     /// Whether no turn runs.
     between: bool,
@@ -35,7 +31,6 @@ pub(super) struct Steering {
     by_itself: bool,
 }
 
-/// The prompt of the next turn, as far as it is known.
 #[derive(Debug, Default)]
 enum NextPrompt {
     #[default]
@@ -49,7 +44,6 @@ enum NextPrompt {
 }
 
 impl Steering {
-    /// No prompts yet. `nonce`: the run's.
     pub(super) fn of_run(nonce: &str) -> Steering {
         Steering { run: hash(nonce), ..Steering::default() }
     }
@@ -58,13 +52,12 @@ impl Steering {
         self.possible
     }
 
-    /// Reads the abilities in the init message.
     pub(super) fn opened(&mut self, init: &Object<'_>) {
         let known: Vec<String> = init.array("capabilities").filter_map(Raw::string).collect();
         self.possible = Some(NEEDED.iter().all(|needed| known.iter().any(|known| known == needed)));
     }
 
-    /// The id of a further prompt. `None`: Claude Code cannot be steered.
+    /// `None`: Claude Code cannot be steered.
     pub(super) fn next(&mut self) -> Option<String> {
         if self.possible != Some(true) {
             return None;
@@ -76,8 +69,7 @@ impl Steering {
         Some(uuid)
     }
 
-    /// The id of the prompt of a further turn. `None`: it needs none. `may_come_second`: whether Claude Code may begin a
-    /// turn by itself before it.
+    /// `None`: the prompt needs no id. `may_come_second`: whether Claude Code may begin a turn by itself before it.
     pub(super) fn follow_up(&mut self, may_come_second: bool) -> Option<String> {
         let uuid = if may_come_second { self.next() } else { None };
         self.next = match &uuid {
@@ -90,7 +82,6 @@ impl Steering {
         uuid
     }
 
-    /// Reads what becomes of a prompt.
     pub(super) fn lifecycle(&mut self, message: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
         let (state, uuid) = (message.str("state")?, message.str("command_uuid")?);
         if state == "queued" {
@@ -106,7 +97,6 @@ impl Steering {
         Some(())
     }
 
-    /// Takes the beginning of a further turn.
     pub(super) fn turn_begins(&mut self, out: &mut DriverOutput) {
         if !std::mem::take(&mut self.between) {
             return;
@@ -123,7 +113,6 @@ impl Steering {
         };
     }
 
-    /// Takes the end of a turn.
     pub(super) fn turn_ends(&mut self) {
         self.between = true;
         if let NextPrompt::Started = self.next {
@@ -131,12 +120,11 @@ impl Steering {
         }
     }
 
-    /// Whether a prompt has reached no turn.
     pub(super) fn waits(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Forgets the prompts that have reached no turn. Returns whether there are any.
+    /// Returns whether any prompt was forgotten.
     pub(super) fn forget(&mut self) -> bool {
         let is_early = self.by_itself && matches!(self.next, NextPrompt::Named(_));
         if is_early {

@@ -53,7 +53,6 @@ fn streamed(parent: Option<&str>, event: &Value) -> Value {
     json!({"type": "stream_event", "event": event, "parent_tool_use_id": parent})
 }
 
-/// A message in pieces, a call with its result, and a message that comes whole, of the agent or a sub-agent.
 fn round(number: usize, parent: Option<&str>) -> Vec<Value> {
     let (id, call) = (format!("msg_{number}"), format!("call_{number}"));
     let delta = |delta: Value| streamed(parent, &json!({"type": "content_block_delta", "delta": delta}));

@@ -6,23 +6,18 @@ use crate::json::{Object, Raw};
 use crate::protocol::outbound::FileEdit;
 use crate::protocol::text::Text;
 
-/// The most recent open tool calls, with the facts that are needed to handle their results.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    /// The calls whose results are handled in a special way, by their ids.
     special: RecentMap<CallKind>,
-    /// The calls that were denied: their results are not failures of the tool.
+    /// The results of denied calls are not failures of the tool.
     denied: RecentMap<()>,
 }
 
-/// The handling of a call's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallKind {
     /// The call is not shown as a tool.
     Hidden,
-    /// The result names the changed file.
     File,
-    /// The result names the changed notebook.
     Notebook,
     Other,
 }
@@ -39,7 +34,7 @@ impl CallKind {
 }
 
 impl Calls {
-    /// Notes a new call. `is_own`: whether the tool is ours, whose calls appear only as questions.
+    /// `is_own`: whether the tool is ours, whose calls appear only as questions.
     pub(super) fn begin(&mut self, call: &str, tool: &str, is_own: bool) {
         match if is_own { CallKind::Hidden } else { CallKind::from_tool(tool) } {
             // A repeated id names a new call.
@@ -54,7 +49,7 @@ impl Calls {
         }
     }
 
-    /// Forgets a call. Returns how its result is handled, and whether it was denied.
+    /// Returns the way to handle its result, and whether it was denied.
     pub(super) fn end(&mut self, call: &str) -> (CallKind, bool) {
         (self.special.remove(call).unwrap_or(CallKind::Other), self.denied.remove(call).is_some())
     }
@@ -80,7 +75,6 @@ pub(super) fn is_success(result: &Object<'_>) -> bool {
         && !told("backgroundTaskId")
 }
 
-/// The changes that the result of an edit reports.
 pub(super) fn edit(result: &Object<'_>) -> Option<FileEdit> {
     let path = result.string("filePath")?;
     let mut lines = String::new();
@@ -97,7 +91,6 @@ pub(super) fn edit(result: &Object<'_>) -> Option<FileEdit> {
     FileEdit::new(path, lines)
 }
 
-/// A tool's output: a string, or the texts in its content blocks.
 pub(super) fn output(block: &Object<'_>) -> Option<Text> {
     let content = block.raw("content")?;
     if content.is_string() {

@@ -14,10 +14,8 @@ use crate::protocol::words::{Category, Purpose};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
-/// A request from Codex that waits for its answer.
 #[derive(Debug)]
 pub(super) enum CodexRequest {
-    /// Approval of a command or a file change.
     Approval,
     /// Codex's own question tool, with the ids of the questions.
     Questions(Vec<String>),
@@ -26,7 +24,6 @@ pub(super) enum CodexRequest {
     Consent,
     /// Approval of a call to an MCP server's tool, with the server's name.
     McpCall(String),
-    /// A call of our own tool, and its questions.
     AskUser(Vec<Ask>),
     /// An invalid call of our own tool, with the mistake.
     Unclear(String),
@@ -34,7 +31,7 @@ pub(super) enum CodexRequest {
     Async(Vec<String>),
 }
 
-/// Reads a request. `cwd`: the run's working directory. `None`: not supported, or malformed.
+/// `None`: not supported, or malformed.
 pub(super) fn read(
     method: &str,
     params: &Object<'_>,
@@ -72,7 +69,6 @@ pub(super) fn is_known(method: &str) -> bool {
     )
 }
 
-/// Questions in a message that Codex does not wait for.
 pub(super) fn asynchronous(item: &Object<'_>) -> Option<(CodexRequest, Asks)> {
     let titles = item.objects("questions").map(|question| question.string("title").unwrap_or_default()).collect();
     let ask = |question: Object<'_>| {
@@ -125,7 +121,7 @@ fn command_approval(params: &Object<'_>, cwd: &Path) -> Ask {
     Ask::permission(Subject::new(category, title, Vec::new(), detail), text, scope)
 }
 
-/// The question about a patch. The request itself names no file; the item that began before it does.
+/// The request itself names no file; the item that began before it does.
 fn patch_approval(params: &Object<'_>, spot: &Spot<'_>, items: &Items) -> Ask {
     let patch = params.string("itemId").and_then(|item| items.patch(spot, &item));
     // An unknown patch, or one with several kinds of changes, never matches an "always".
@@ -177,7 +173,6 @@ fn elicitation(params: &Object<'_>) -> (CodexRequest, Asks) {
 }
 
 impl CodexRequest {
-    /// The result for these replies.
     pub(super) fn respond(&self, replies: &[Reply]) -> Value {
         match self {
             // Never acceptForSession or a rule, because then Codex would not ask again.
@@ -199,7 +194,6 @@ impl CodexRequest {
         }
     }
 
-    /// The further message with the answers, if this request needs one.
     pub(super) fn message(&self, replies: &[Reply]) -> Option<String> {
         let CodexRequest::Async(titles) = self else { return None };
         if let [only] = replies {
@@ -209,19 +203,17 @@ impl CodexRequest {
         Some(lines.collect::<Vec<_>>().join("\n\n"))
     }
 
-    /// The MCP server whose call the replies deny.
     pub(super) fn denied_server(&self, replies: &[Reply]) -> Option<String> {
         let CodexRequest::McpCall(server) = self else { return None };
         (!is_allowed(replies)).then(|| server.clone())
     }
 }
 
-/// Whether permission was given. Codex takes no message with a denial.
+/// Codex takes no message with a denial.
 fn is_allowed(replies: &[Reply]) -> bool {
     replies.first() == Some(&Reply::Allowed)
 }
 
-/// The result of a call to our own tool.
 fn called(success: bool, text: &str) -> Value {
     json!({"success": success, "contentItems": [{"type": "inputText", "text": text}]})
 }

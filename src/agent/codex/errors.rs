@@ -8,7 +8,6 @@ use crate::protocol::outbound::AgentExit;
 use crate::protocol::terms::sentence;
 use crate::protocol::utc::UtcTime;
 
-/// An error from Codex.
 struct Reported {
     class: String,
     status: Option<u16>,
@@ -52,17 +51,14 @@ pub(super) fn said(error: &Object<'_>) -> Option<String> {
     read(Some(error)).said()
 }
 
-/// The way to log in.
 pub(super) const LOGIN: &str = "run `codex login`, or set the provider's key";
 
 const ACCOUNT: ProviderAccount = ProviderAccount { agent: "Codex", login: LOGIN };
 
-/// The failure for a missing login or key.
 pub(super) fn not_logged_in() -> Failure {
     Failure::not_logged_in("Codex", LOGIN)
 }
 
-/// The failure for credentials that the provider refused.
 fn unauthorized(status: Option<u16>) -> Failure {
     Failure::credentials_refused("Codex", LOGIN, status)
 }
@@ -89,7 +85,6 @@ pub(super) fn no_use(error: Option<&Object<'_>>) -> Option<Failure> {
     refused.then(|| unauthorized(reported.status).saying(reported.said()))
 }
 
-/// A line that describes an error after which Codex retries.
 pub(super) fn retrying(error: Option<&Object<'_>>) -> String {
     let Reported { class, status, message, .. } = read(error);
     let why = match (class.as_str(), status) {
@@ -107,7 +102,7 @@ pub(super) fn retrying(error: Option<&Object<'_>>) -> String {
     }
 }
 
-/// The failure for a refused handshake request, or a response that lacks what we need.
+/// `error` is `None` for a response that lacks what we need.
 pub(super) fn refused(method: &str, error: Option<&rpc::Error>) -> Failure {
     if method == "thread/resume" && error.is_some_and(rpc::Error::is_of_busy_session) {
         return Failure::session_busy().saying(error.and_then(rpc::Error::said));
@@ -130,7 +125,7 @@ pub(super) fn refused(method: &str, error: Option<&rpc::Error>) -> Failure {
     Failure::new(code, text).saying(error.and_then(rpc::Error::said))
 }
 
-/// The failure for an exit without a result. `open`: whether the thread was open. `alive`: whether a line came.
+/// `open`: whether the thread was open. `alive`: whether a line came.
 pub(super) fn exited(exit: AgentExit, open: bool, alive: bool) -> Failure {
     if open || exit.signal.is_some() {
         return Failure::exited("Codex");

@@ -17,12 +17,10 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 
-/// The turn and sub-agent of an item. Item ids are unique only within a turn.
+/// Item ids are unique only within a turn.
 #[derive(Clone, Debug)]
 pub(super) struct Spot<'a> {
-    /// The item's turn.
     pub(super) turn: Cow<'a, str>,
-    /// The call whose sub-agent made the item.
     pub(super) parent: Option<CallKey>,
 }
 
@@ -32,7 +30,6 @@ impl Spot<'_> {
     }
 }
 
-/// A message or reasoning item that is being streamed.
 #[derive(Debug)]
 struct StreamedItem {
     message: MessageKey,
@@ -41,7 +38,6 @@ struct StreamedItem {
     pair: SplitPair,
 }
 
-/// A proposed file change.
 #[derive(Clone, Debug)]
 pub(super) struct Patch {
     pub(super) category: Category,
@@ -64,7 +60,6 @@ pub(super) struct Items {
     pub(super) answer: Option<FinalAnswer>,
     /// The last MCP servers with a denied call, as hashes of their names.
     denied: VecDeque<u64>,
-    /// The messages and thoughts so far.
     messages: u64,
     streams: OpenMap<StreamedItem>,
     patches: OpenMap<Patch>,
@@ -76,17 +71,14 @@ pub(super) struct Items {
 }
 
 impl Items {
-    /// The call whose sub-agent works in this thread.
     pub(super) fn maker(&self, thread: &str) -> Option<CallKey> {
         self.children.get(thread).copied()
     }
 
-    /// The file change that waits for approval.
     pub(super) fn patch(&self, spot: &Spot<'_>, item: &str) -> Option<Patch> {
         self.patches.get(&spot.key(item)).cloned()
     }
 
-    /// Handles a piece of a message or of reasoning. `None`: a required field is missing.
     pub(super) fn piece(
         &mut self,
         spot: &Spot<'_>,
@@ -123,18 +115,16 @@ impl Items {
         out.events.extend(broken.map(|(_, stream)| AgentEvent::Withdrawn { message: stream.message }));
     }
 
-    /// The number of open items that are remembered.
     #[cfg(test)]
     pub(super) fn open(&self) -> usize {
         self.streams.len() + self.patches.len() + self.begun.len()
     }
 
-    /// Forgets the items that an interrupt left unfinished.
     pub(super) fn forget_streams(&mut self) {
         drop(self.streams.drain());
     }
 
-    /// Forgets the tool calls that a turn left unfinished. Returns those that run commands, with their commands.
+    /// Returns those that run commands, with their commands.
     pub(super) fn forget_calls(&mut self, turn: &str) -> Vec<(String, String)> {
         let is_left = |key: &str| key.strip_prefix(turn).is_some_and(|rest| rest.starts_with('/'));
         self.patches.retain(|key, _| !is_left(key));
@@ -144,12 +134,10 @@ impl Items {
         left
     }
 
-    /// The approximate size of the open items, in bytes.
     pub(super) fn held_bytes(&self) -> usize {
         self.streams.bytes() + self.patches.bytes() + self.begun.bytes()
     }
 
-    /// Notes that a call of an MCP server was denied.
     pub(super) fn deny(&mut self, server: &str) {
         if self.denied.len() == DENIED {
             self.denied.pop_front();
@@ -157,7 +145,7 @@ impl Items {
         self.denied.push_back(hash(server));
     }
 
-    /// Handles a complete message or reasoning item, without repeating the streamed part.
+    /// Does not repeat the streamed part.
     fn whole(&mut self, key: &str, whole: String, thinking: bool, spot: &Spot<'_>, out: &mut DriverOutput) {
         let Some(stream) = self.streams.remove(key) else {
             if !whole.is_empty() {
@@ -176,7 +164,6 @@ impl Items {
         }
     }
 
-    /// Handles `item/started` and `item/completed`. `None`: a required field is missing.
     pub(super) fn item(
         &mut self,
         spot: &Spot<'_>,
@@ -304,7 +291,6 @@ fn speech(message: MessageKey, piece: String, done: bool, reasoning: bool, spot:
     AgentEvent::Text { message, piece: piece.into(), done, reasoning, parent: spot.parent }
 }
 
-/// The parts of a reasoning item.
 pub(super) const SUMMARY: &str = "summary";
 pub(super) const CONTENT: &str = "content";
 
@@ -312,7 +298,6 @@ fn part_key(item: &str, part: &str, at: u64) -> String {
     format!("{item}/{part}{at}")
 }
 
-/// The category, name and title of a tool call.
 struct Tool {
     category: Category,
     name: String,
@@ -377,7 +362,6 @@ fn tool_name(kind: &str, item: &Object<'_>) -> String {
     }
 }
 
-/// The input of a call, as Codex reports it.
 fn input(kind: &str, item: &Object<'_>) -> Option<Json> {
     let fields: &[&str] = match kind {
         "commandExecution" => return Some(json_of(&json!({"command": whole_command(item), "cwd": item.str("cwd")}))),
@@ -415,8 +399,7 @@ pub(super) fn looked(params: &Object<'_>, command: &str) -> Option<FilesSeen> {
     shell::look(command, Path::new(&*params.str("cwd")?))
 }
 
-/// The command of the only action that Codex sees in a script. Codex omits parts of a script that it considers
-/// unimportant, such as a change of the directory.
+/// Codex omits parts of a script that it considers unimportant, such as a change of the directory.
 fn only_action<'a>(item: &Object<'a>) -> Option<Cow<'a, str>> {
     let mut actions = item.objects("commandActions");
     match (actions.next(), actions.next()) {
@@ -451,7 +434,6 @@ fn patch_title(category: Category, is_new: bool, locations: &[Place]) -> String 
     }
 }
 
-/// The diffs of all files, joined.
 fn diff(item: &Object<'_>) -> String {
     let one = |change: Object<'_>| {
         let path = change.str("path").unwrap_or_default();
@@ -479,7 +461,6 @@ fn changed_lines(change: &Object<'_>, kind: &str) -> String {
     }
 }
 
-/// The exit code of a command, or the changes of a patch if they are wanted.
 fn facts(kind: &str, item: &Object<'_>, edits: bool) -> ToolFacts {
     let edit = |change: Object<'_>| {
         let kind = change.object("kind");
@@ -519,7 +500,6 @@ fn output(kind: &str, item: &Object<'_>) -> Option<Text> {
     }
 }
 
-/// Handles `turn/plan/updated`. `None`: a required field is missing.
 pub(super) fn plan(params: &Object<'_>) -> Option<AgentEvent> {
     params.list("plan")?;
     Some(AgentEvent::Plan(params.objects("plan").map(|step| plan_entry(&step, "step")).collect()))

@@ -29,7 +29,7 @@ const CONFIG: [&str; 7] = [
     "suppress_unstable_features_warning=true",
 ];
 
-/// The means by which Codex confines its commands. In the run's sandbox, it uses none.
+/// In the run's sandbox, Codex confines nothing itself.
 pub(super) fn confinement(settings: &Settings) -> Confinement {
     match settings.sandbox.domain() {
         None => Confinement::of(&settings.own_rules),
@@ -37,7 +37,7 @@ pub(super) fn confinement(settings: &Settings) -> Confinement {
     }
 }
 
-/// The arguments for these settings. Error: a value that does not fit a command line.
+/// Error: a value that does not fit a command line.
 pub(super) fn arguments(settings: &Settings) -> Result<Vec<String>, Failure> {
     let mut args = vec!["app-server".to_owned()];
     args.extend(CONFIG.iter().flat_map(|fixed| ["-c".to_owned(), (*fixed).to_owned()]));
@@ -71,7 +71,7 @@ pub(super) fn arguments(settings: &Settings) -> Result<Vec<String>, Failure> {
     Ok(args)
 }
 
-/// The settings of a server, each as a TOML value.
+/// The values are TOML.
 fn server_settings(position: usize, server: &McpServer) -> Vec<(&'static str, String)> {
     // A JSON string is a TOML string; a table is written another way.
     let pair = |name: &str, value: &str| format!("{}={}", to_line(&name), to_line(&value));
@@ -91,7 +91,6 @@ fn server_settings(position: usize, server: &McpServer) -> Vec<(&'static str, St
     }
 }
 
-/// Codex's collaboration modes.
 pub(super) const MODES: [&str; 2] = ["default", "plan"];
 
 /// The mode for `turn/start`, with Codex's own instructions for it. `model`: the thread's model.
@@ -101,12 +100,12 @@ pub(super) fn mode(settings: &Settings, model: Option<&str>) -> Option<Value> {
     Some(json!({"mode": mode, "settings": own}))
 }
 
-/// The schema as the format of the answer. The provider refuses a schema with optional or unknown properties.
+/// The provider refuses a schema with optional or unknown properties.
 pub(super) fn schema(settings: &Settings) -> Option<&OutputSchema> {
     settings.output_schema.as_ref().filter(|schema| schema.is_strict())
 }
 
-/// Our `clientInfo`. The version is the protocol's, so that recordings do not depend on a release.
+/// The version is the protocol's, so that recordings do not depend on a release.
 pub(super) fn initialize(progress: Level) -> Value {
     let mut unwanted = vec![
         "thread/readState/changed",
@@ -127,10 +126,9 @@ pub(super) fn initialize(progress: Level) -> Value {
     })
 }
 
-/// `thread/start`, `thread/resume` or `thread/fork`, with its parameters. Omits `cwd`, with which Codex would write a trust entry into
-/// the user's configuration. Sets `untrusted`, so that Codex asks as other agents do and our policy answers. Where nothing
-/// may act, a sandbox keeps its commands from writing, and they run without a request: Codex's own, or the run's, in which
-/// Codex's cannot start.
+/// Omits `cwd`, with which Codex would write a trust entry into the user's configuration. Sets `untrusted`, so that
+/// Codex asks as other agents do and our policy answers. Where nothing may act, a sandbox keeps its commands from
+/// writing, and they run without a request: Codex's own, or the run's, in which Codex's cannot start.
 pub(super) fn thread(settings: &Settings) -> (&'static str, Value) {
     let (asks, sandbox) = match (settings.sandbox.domain(), settings.only_reads()) {
         // Codex's read-only sandbox needs namespaces.
@@ -171,10 +169,9 @@ fn ask_user() -> Value {
     })
 }
 
-/// The method that begins a turn.
 pub(super) const START: &str = "turn/start";
 
-/// The parameters of [`START`]. The schema keeps the order of its properties, in which the model writes them.
+/// The schema keeps the order of its properties, in which the model writes them.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct TurnStart {
@@ -186,7 +183,7 @@ pub(super) struct TurnStart {
     pub(super) thread_id: Option<String>,
 }
 
-/// The input of a turn. Codex reads the images itself.
+/// Codex reads the images itself.
 pub(super) fn input(text: &str, images: &[Image]) -> Value {
     let images = images.iter().map(|image| json!({"type": "localImage", "path": image.path.to_string_lossy()}));
     images.chain([json!({"type": "text", "text": text, "text_elements": []})]).collect()

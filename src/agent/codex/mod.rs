@@ -53,16 +53,11 @@ pub(crate) struct Codex {
     base: Base,
     index: Index,
     settings: Option<Box<Settings>>,
-    /// Our requests without a response yet.
     requests: BTreeMap<u64, &'static str>,
-    /// The number of requests that we sent.
     asked: u64,
     version: Option<String>,
-    /// The id of the thread, once it is open.
     thread: Option<String>,
-    /// The thread's model.
     model: Option<String>,
-    /// The id of the running turn.
     running: Option<String>,
     /// Requests from Codex that wait for an answer, each with its turn.
     pending: BTreeMap<AskKey, (String, CodexRequest)>,
@@ -70,7 +65,6 @@ pub(crate) struct Codex {
     background: OutlivingWork,
     /// The end of a turn, held back until an answer has been sent and Codex has accepted it.
     held: Option<(String, TurnOver)>,
-    /// The usage of this run so far.
     used: Usage,
     /// The last total of each thread, hashed, because Codex repeats them.
     totals: RecentMap<u64>,
@@ -87,7 +81,6 @@ pub(crate) struct Codex {
 }
 
 impl Codex {
-    /// Creates a driver for the agent that `base` starts.
     pub(crate) fn new(base: Base) -> Codex {
         Codex { base, ..Codex::default() }
     }
@@ -128,7 +121,6 @@ impl Codex {
         out.send.push(line);
     }
 
-    /// Handles a response to our request. Continues the handshake.
     fn response(
         &mut self,
         method: &'static str,
@@ -233,19 +225,17 @@ impl Codex {
         }
     }
 
-    /// Whether the parameters belong to our own thread.
     fn is_own(&self, params: &Object<'_>) -> bool {
         params.str("threadId").is_none_or(|thread| Some(&*thread) == self.thread.as_deref())
     }
 
-    /// The turn and sub-agent of the item in these parameters.
     fn spot<'a>(&self, params: &Object<'a>) -> Spot<'a> {
         let thread = params.str("threadId").filter(|thread| Some(&**thread) != self.thread.as_deref());
         let parent = thread.map(|thread| self.items.maker(&thread).unwrap_or_else(|| CallKey::of(&thread)));
         Spot { turn: params.str("turnId").unwrap_or_default(), parent }
     }
 
-    /// Handles a notification. `None`: a required field is missing.
+    /// `None`: a required field is missing.
     fn notification(&mut self, method: &str, params: Option<&Object<'_>>, out: &mut DriverOutput) -> Option<()> {
         match method {
             "item/started" | "item/completed" => {
@@ -318,7 +308,7 @@ impl Codex {
         Some(())
     }
 
-    /// Handles questions in a message: Codex continues and takes the answers as a further message.
+    /// Codex continues and takes the answers as a further message.
     fn asynchronous(&mut self, spot: &Spot<'_>, item: &Object<'_>, over: bool, out: &mut DriverOutput) {
         let Some((pending, asks)) = ask::asynchronous(item).filter(|_| over) else { return };
         let key = AskKey(format!("{}/{}", spot.turn, item.string("id").unwrap_or_default()));
@@ -352,7 +342,7 @@ impl Codex {
         }
     }
 
-    /// Sums the usage of each model response. The thread's total also counts earlier runs.
+    /// Sums the responses, because the thread's total also counts earlier runs.
     fn usage(&mut self, params: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
         let usage = params.object("tokenUsage")?;
         let (last, total) = (usage.object("last")?, usage.raw("total")?);

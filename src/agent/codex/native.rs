@@ -12,7 +12,6 @@ use crate::agent::vendor::Vendor;
 
 const FOLDER: Folder = Folder { variable: ("CODEX_HOME", ""), home: ".codex" };
 
-/// The facts about Codex.
 pub(crate) static NATIVE: Native = Native {
     version: Some(Version { flag: "--version", folders: &["CODEX_HOME"] }),
     vendor: Some(Vendor::OpenAi),

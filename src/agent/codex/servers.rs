@@ -1,5 +1,5 @@
-//! The reports of Codex about its MCP servers. Measured on 0.169.0: it starts them with the thread and reports each state; with
-//! `required`, the thread opens only once the server runs, and the refusal of the thread names the server.
+//! The reports of Codex about its MCP servers. Measured on 0.169.0: it starts them with the thread and reports each
+//! state; with `required`, the thread opens only once the server runs, and the refusal of the thread names the server.
 
 use crate::agent::{AgentEvent, error_text};
 use crate::json::Object;
@@ -9,7 +9,6 @@ use crate::protocol::words::McpState;
 /// The beginning of a refusal of the thread. The failed servers follow, each with a colon and the reason.
 const REQUIRED: &str = "required MCP servers failed to initialize: ";
 
-/// Reads a notification about a server's start.
 pub(super) fn state(params: &Object<'_>) -> Option<AgentEvent> {
     let state = match &*params.str("status")? {
         "starting" => McpState::Pending,
@@ -20,7 +19,6 @@ pub(super) fn state(params: &Object<'_>) -> Option<AgentEvent> {
     Some(AgentEvent::McpServer { name: params.string("name")?, state, said })
 }
 
-/// The failed servers that the refusal of the thread names.
 pub(super) fn failed(refusal: &str, servers: &[McpServer]) -> Vec<AgentEvent> {
     let Some((_, reasons)) = refusal.split_once(REQUIRED) else { return Vec::new() };
     let named = |server: &&McpServer| {

@@ -11,10 +11,8 @@ use crate::protocol::image::Image;
 use crate::protocol::prompt::called_command;
 use serde_json::json;
 
-/// The request for the list of skills.
 pub(super) const LIST: &str = "skills/list";
 
-/// A prompt that calls a command.
 #[derive(Debug)]
 pub(super) struct Calling {
     prompt: String,
@@ -22,7 +20,6 @@ pub(super) struct Calling {
 }
 
 impl Codex {
-    /// Sends a prompt of the user's, which may call a skill.
     pub(super) fn prompt(&mut self, text: &str, images: &[Image], out: &mut DriverOutput) {
         if !self.items.wants.raw_prompt || called_command(text).is_none() || self.unsent.is_some() {
             return self.say(text, images, out);
@@ -32,7 +29,6 @@ impl Codex {
         out.send.push(line);
     }
 
-    /// Requests the list of skills, if the run reports it.
     pub(super) fn list_skills(&mut self, out: &mut DriverOutput) {
         if self.items.wants.commands {
             let line = self.request(LIST, &json!({}));
@@ -47,7 +43,7 @@ impl Codex {
         }
     }
 
-    /// Sends the prompt that waits, with the skill that it calls. Warns if there is none.
+    /// Warns if there is no such skill.
     pub(super) fn call_skill(&mut self, skills: Option<&Object<'_>>, out: &mut DriverOutput) {
         self.report_skills(skills, out);
         let Some(Calling { prompt, images }) = self.unsent.take() else { return };
@@ -63,13 +59,11 @@ impl Codex {
     }
 }
 
-/// The skills that are switched on.
 fn enabled<'a>(skills: &Object<'a>) -> impl Iterator<Item = Object<'a>> {
     let all = skills.objects("data").flat_map(|folder| folder.objects("skills").collect::<Vec<_>>());
     all.filter(|skill| skill.bool("enabled") != Some(false))
 }
 
-/// The name and the file of a skill.
 fn skill(skills: &Object<'_>, name: &str) -> Option<(String, String)> {
     let mut called = enabled(skills).filter(|skill| skill.is("name", name));
     called.find_map(|skill| Some((skill.string("name")?, skill.string("path")?)))

@@ -26,7 +26,6 @@ fn open(prompt: &str, options: Options) -> (Codex, DriverOutput) {
     (codex, out)
 }
 
-/// A driver whose first turn `u` of thread `t` runs.
 fn running() -> Codex {
     let (mut codex, _) = open("x", Options::default());
     told(&mut codex, r#"{"id":4,"result":{"turn":{"id":"u"}}}"#);
@@ -364,7 +363,6 @@ fn a_permission_shows_every_part_of_its_request() {
     assert_eq!(detail("fileChange", r#""reason":"r","grantRoot":"/""#), "grantRoot: \"/\"");
 }
 
-/// The approval's category, further ones and files.
 fn approved(params: &str) -> (Category, Vec<Category>, Vec<String>) {
     let line = format!(
         r#"{{"id":0,"method":"item/commandExecution/requestApproval",

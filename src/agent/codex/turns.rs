@@ -20,14 +20,11 @@ const OPEN: usize = 256;
 /// The maximum length of a command's name, in bytes.
 const NAME: usize = 200;
 
-/// The work that outlives a turn.
 #[derive(Debug, Default)]
 pub(super) struct OutlivingWork {
     /// The open commands of past turns, by their keys.
     left: BTreeMap<String, Text>,
-    /// The sub-agents, by their threads.
     agents: BTreeMap<String, SubAgent>,
-    /// The active goal of the thread.
     goal: Option<Text>,
 }
 
@@ -36,12 +33,10 @@ pub(super) struct OutlivingWork {
 struct SubAgent {
     name: Text,
     works: bool,
-    /// Whether its call is open.
     is_called: bool,
 }
 
 impl OutlivingWork {
-    /// Takes the beginning or the end of an item.
     pub(super) fn item(&mut self, spot: &Spot<'_>, item: &Object<'_>, over: bool, out: &mut DriverOutput) {
         if item.is("type", "subAgentActivity") {
             self.sub_agent(spot, item, out);
@@ -53,7 +48,7 @@ impl OutlivingWork {
         }
     }
 
-    /// Takes a step in the life of a sub-agent, which comes twice.
+    /// Each step of a sub-agent's life comes twice.
     fn sub_agent(&mut self, spot: &Spot<'_>, item: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
         let thread = item.string("agentThreadId")?;
         let (call, is_known) = (CallKey::of(&thread), self.agents.contains_key(&thread));
@@ -83,7 +78,7 @@ impl OutlivingWork {
         Some(())
     }
 
-    /// Takes the beginning or the end of a turn of another thread, which may be a sub-agent's.
+    /// The thread may be a sub-agent's.
     pub(super) fn other_turn(&mut self, thread: &str, over: bool, out: &mut DriverOutput) {
         if let Some(agent) = self.agents.get_mut(thread).filter(|agent| agent.works == over) {
             agent.works = !over;
@@ -91,7 +86,6 @@ impl OutlivingWork {
         }
     }
 
-    /// Takes the thread's goal.
     pub(super) fn goal(&mut self, params: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
         let goal = params.object("goal")?;
         self.goal = goal.string("objective").filter(|_| goal.is("status", "active")).map(Text::from);
@@ -122,7 +116,7 @@ fn name(command: String) -> Text {
 }
 
 impl Codex {
-    /// Takes the beginning of a turn. One that no request of ours has begun is Codex's own.
+    /// A turn that no request of ours has begun is Codex's own.
     pub(super) fn turn_started(&mut self, params: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
         let id = params.object("turn")?.string("id")?;
         let is_requested = self.requests.values().any(|method| *method == START);
@@ -178,7 +172,7 @@ impl Codex {
         TurnOver::completed(answer)
     }
 
-    /// Handles the successful end of a turn. The run continues while an answer is open or Codex has not accepted one.
+    /// The run continues while an answer is open or Codex has not accepted one.
     pub(super) fn end(&mut self, id: String, over: TurnOver, out: &mut DriverOutput) {
         let asks = self.pending.values().any(|(_, pending)| matches!(pending, CodexRequest::Async(_)));
         let unheard = self.unsent.is_some() || self.requests.values().any(|method| *method == START);

@@ -5,9 +5,9 @@ use crate::suggest::{Name, nearest};
 
 macro_rules! scenarios {
     ($($name:literal),* $(,)?) => {
-        /// The names of the built-in scenarios, the default first.
+        /// The first is the default.
         pub(crate) const NAMES: &[&str] = &[$($name),*];
-        /// The files of the built-in scenarios, in the order of their names.
+        /// In the order of [`NAMES`].
         const FILES: &[&str] = &[$(include_str!(concat!("scenarios/", $name, ".json"))),*];
     };
 }
@@ -20,7 +20,6 @@ scenarios! {
 /// The beginning of an agent's name that chooses a scenario.
 pub(crate) const PREFIX: &str = "demo:";
 
-/// A scenario as somebody names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScenarioChoice<'a> {
     BuiltIn(&'static str),
@@ -36,7 +35,6 @@ impl<'a> ScenarioChoice<'a> {
         }
     }
 
-    /// The name or the path.
     pub(crate) fn word(self) -> &'a str {
         match self {
             ScenarioChoice::BuiltIn(word) | ScenarioChoice::File(word) => word,
@@ -48,24 +46,21 @@ pub(crate) fn default() -> &'static str {
     NAMES[0]
 }
 
-/// The file of a built-in scenario.
 pub(crate) fn text(name: &'static str) -> &'static str {
     NAMES.iter().position(|known| *known == name).map_or("", |at| FILES[at])
 }
 
-/// The names of the built-in scenarios, each with its line for people.
 pub(crate) fn list() -> Vec<(&'static str, String)> {
     let about = |text: &str| Scenario::parse(text).map(|scenario| scenario.about).unwrap_or_default();
     NAMES.iter().zip(FILES).map(|(name, text)| (*name, about(text))).collect()
 }
 
-/// The message about an unknown scenario. `from`: where the name comes from, after a space.
+/// `from`: where the name comes from, after a space.
 pub(crate) fn unknown(name: &str, from: &str) -> String {
     let shown = Name::new(name).map(|name| format!(" {name}")).unwrap_or_default();
     format!("Unknown scenario{shown}{from}. {}", hints(name))
 }
 
-/// The sentences about an unknown scenario, without its name.
 pub(crate) fn hints(name: &str) -> String {
     let meant = nearest(name, NAMES.iter().copied()).map(|name| format!("Did you mean {name}? "));
     let names = NAMES.join(", ");

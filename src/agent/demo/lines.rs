@@ -2,12 +2,11 @@
 
 use crate::json::{Object, Raw, to_line};
 
-/// A line of the player: one JSON object.
 #[derive(Debug, Default)]
 pub(super) struct PlayerLine(String);
 
 impl PlayerLine {
-    /// Adds a field. `value` is JSON.
+    /// `value` is JSON.
     pub(super) fn with(mut self, name: &str, value: &str) -> PlayerLine {
         self.0.push(if self.0.is_empty() { '{' } else { ',' });
         self.0.push_str(&quoted(name));
@@ -37,7 +36,6 @@ pub(super) fn quoted(text: &str) -> String {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FromHost {
     Prompt(String),
-    /// A prompt during a turn.
     Steer(String),
     /// The answers to the request with this key. `None`: a question has no answer.
     Answers(String, Vec<Option<Vec<String>>>),
@@ -60,7 +58,6 @@ impl FromHost {
         .done()
     }
 
-    /// Reads a line. `None`: it is not one of these.
     pub(super) fn parse(line: &str) -> Option<FromHost> {
         let line = Object::parse(line)?;
         let text = || line.string("text");

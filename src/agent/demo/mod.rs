@@ -31,11 +31,9 @@ use crate::protocol::request::Settings;
 use crate::protocol::scope::Scope;
 use crate::protocol::words::{Action, Category, QuestionKind, StopReason, ToolState};
 
-/// The name for people, in failures.
 const AGENT: &str = "The demo agent";
 const SESSION: &str = "5d3f0c1e-de30-4000-8000-000000000001";
 
-/// The driver for the demo agent.
 #[derive(Debug, Default)]
 pub(crate) struct Demo {
     base: Base,
@@ -44,20 +42,17 @@ pub(crate) struct Demo {
     /// The number of messages so far, and whether the last one goes on.
     messages: u64,
     speaks: bool,
-    /// The last message of the agent itself in this turn.
     answer: FinalAnswer,
     used: Usage,
-    /// The number of prompts that steer, sent so far.
     steers: u64,
 }
 
 impl Demo {
-    /// A driver for the player that `base` starts.
     pub(crate) fn new(base: Base) -> Demo {
         Demo { base, ..Demo::default() }
     }
 
-    /// Reads a line of the player. `None`: it lacks a part that it needs.
+    /// `None`: the line lacks a part that it needs.
     fn read(&mut self, line: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
         let (name, value) = line.iter().next()?;
         match &*name {
@@ -105,7 +100,6 @@ impl Demo {
         out.events.push(AgentEvent::Text { message, piece: piece.into(), done, reasoning, parent });
     }
 
-    /// The beginning of a call, and the request for its permission.
     fn tool(&mut self, line: &Object<'_>, tool: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
         let key = line.string("call")?;
         let category = Category::from_word(&tool.str("category")?)?;
@@ -165,7 +159,7 @@ impl Demo {
         Some(())
     }
 
-    /// The end of a turn. The player has not read a prompt that it does not count: the turn ends after it.
+    /// The player has not read a prompt that it does not count: the turn ends after it.
     fn over(&mut self, line: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
         if line.count("steers")? < self.steers {
             return Some(());
@@ -202,7 +196,6 @@ fn usage(from: &Object<'_>) -> Usage {
     }
 }
 
-/// The failure of a turn, with the message that a real agent's failure has.
 fn failed(from: &Object<'_>) -> Option<Failure> {
     let status = from.count("http_status").and_then(|status| u16::try_from(status).ok());
     let said = from.string("message");
@@ -225,7 +218,7 @@ fn failed(from: &Object<'_>) -> Option<Failure> {
     Some(failure.with_status(status).saying(said))
 }
 
-/// The answer to a question as the player gets it. `None`: there is none.
+/// `None`: there is no answer.
 fn answer(reply: &Reply) -> Option<Vec<String>> {
     let text = |text: &Text| text.unredacted().to_owned();
     match reply {

@@ -5,8 +5,7 @@ use super::player::{DemoStage, End, Player, TurnStop};
 use super::scenario::Scenario;
 use super::workflow::DemoPart;
 
-/// Plays a scenario. `works`: whether a prompt of a workflow gets the work that it asks for instead. Returns the end of
-/// the process.
+/// `works`: whether a prompt of a workflow gets the work that it asks for instead.
 pub(crate) fn play(scenario: &Scenario, works: bool, stage: &mut dyn DemoStage) -> End {
     let mut player = Player::new(stage);
     let Some(mut prompt) = player.prompt() else { return End::Exit(0) };

@@ -16,15 +16,13 @@ const PIECE_BYTES: usize = 16 << 10;
 const ANSWER_BYTES: usize = 16 << 10;
 /// The maximum size of all answers in one line, in bytes.
 const FILLED_BYTES: usize = 1 << 20;
-/// The text for a question without an answer.
 const NO_ANSWER: &str = "(no answer)";
 
 pub(crate) trait DemoStage {
-    /// Writes a line to stdout. Returns whether somebody can read it.
+    /// Writes to stdout. Returns whether somebody can read it.
     fn print(&mut self, line: &str) -> bool;
-    /// Writes a line to stderr.
+    /// Writes to stderr.
     fn complain(&mut self, text: &str);
-    /// Waits for the next line of the host.
     fn hear(&mut self, wait: Wait) -> HeardLine;
     /// The time since the start.
     fn now(&self) -> Duration;
@@ -33,20 +31,16 @@ pub(crate) trait DemoStage {
     fn write(&mut self, path: &str, content: &str, guarded: bool) -> Option<bool>;
     /// Deletes a file below the working directory. Returns whether it did.
     fn delete(&mut self, path: &str) -> bool;
-    /// The text of a file.
     fn read(&mut self, path: &str) -> Option<String>;
-    /// The numbers of the requirements in a specification.
     fn requirements(&self, spec: &str) -> Vec<u64>;
 }
 
-/// The longest wait for a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
     Forever,
     AtMost(Duration),
 }
 
-/// The result of a wait.
 #[derive(Debug)]
 pub(crate) enum HeardLine {
     Line(String),
@@ -61,11 +55,10 @@ pub(crate) enum End {
     Hang,
 }
 
-/// The reason why a turn stops early.
 #[derive(Debug)]
 pub(super) enum TurnStop {
     Interrupted,
-    /// The turn failed; the failure as JSON.
+    /// The failure as JSON.
     Failed(String),
     Over(End),
 }
@@ -78,12 +71,10 @@ type Answer = Option<Vec<String>>;
 pub(super) struct Player<'s> {
     pub(super) stage: &'s mut dyn DemoStage,
     answers: BTreeMap<String, Answer>,
-    /// The number of keys so far.
     keys: u64,
     turns: u64,
     /// The prompts that steer and were not awaited yet.
     steers: VecDeque<String>,
-    /// The number of prompts that steer so far.
     steered: u64,
     /// The structured result of the turn, as JSON.
     result: Option<String>,
@@ -94,7 +85,6 @@ impl<'s> Player<'s> {
         Player { stage, answers: BTreeMap::new(), keys: 0, turns: 0, steers: VecDeque::new(), steered: 0, result: None }
     }
 
-    /// Waits for the prompt of the next turn. `None`: there is none.
     pub(super) fn prompt(&mut self) -> Option<String> {
         loop {
             let HeardLine::Line(line) = self.stage.hear(Wait::Forever) else { return None };
@@ -123,12 +113,12 @@ impl<'s> Player<'s> {
         self.send(line);
     }
 
-    /// Writes a line. An unread stdout is the host's end, which the next wait reports.
+    /// An unread stdout is the host's end, which the next wait reports.
     pub(super) fn send(&mut self, line: PlayerLine) {
         self.stage.print(&line.done());
     }
 
-    /// Waits for a line of the host during a turn. `None`: nothing that concerns the turn.
+    /// `None`: nothing that concerns the turn.
     fn hear(&mut self, wait: Wait) -> Played<Option<(String, Vec<Answer>)>> {
         match self.stage.hear(wait) {
             HeardLine::Silence => Ok(None),
@@ -147,7 +137,6 @@ impl<'s> Player<'s> {
         }
     }
 
-    /// Waits until `done` holds, at most this long.
     fn wait(&mut self, limit: Duration, done: impl Fn(&Self) -> bool) -> Played<()> {
         let until = self.stage.now() + limit;
         while !done(self) {
@@ -160,7 +149,6 @@ impl<'s> Player<'s> {
         Ok(())
     }
 
-    /// Waits for the answers to all of these requests.
     fn answers_to(&mut self, keys: &[String]) -> Played<Vec<Vec<Answer>>> {
         let mut found: BTreeMap<String, Vec<Answer>> = BTreeMap::new();
         while keys.iter().any(|key| !found.contains_key(key)) {
@@ -236,7 +224,6 @@ impl<'s> Player<'s> {
         Ok(())
     }
 
-    /// Sends a message in pieces.
     fn say(&mut self, words: &SpokenText, line: impl Fn(&str, bool) -> PlayerLine) -> Played<()> {
         let pieces: Vec<String> = match (words.pieces.as_slice(), words.times) {
             (pieces, 1) => pieces.to_vec(),
@@ -255,7 +242,6 @@ impl<'s> Player<'s> {
         Ok(())
     }
 
-    /// Sends a text as often as these numbers say, one piece each.
     fn say_repeated(&mut self, text: &str, counts: Vec<usize>, line: impl Fn(&str, bool) -> PlayerLine) -> Played<()> {
         let last = counts.len();
         for (at, count) in counts.into_iter().enumerate() {
@@ -276,14 +262,13 @@ impl<'s> Player<'s> {
         Ok(())
     }
 
-    /// Asks questions, each as JSON, as one group. Returns an answer for each.
+    /// Asks the questions, each as JSON, as one group.
     pub(super) fn ask(&mut self, forms: &[String]) -> Played<Vec<Answer>> {
         let key = self.key();
         self.send(PlayerLine::default().with("ask", &format!("[{}]", forms.join(","))).with("key", &quoted(&key)));
         Ok(self.answers_to(&[key])?.pop().unwrap_or_default())
     }
 
-    /// Begins these calls, waits for the permissions that they need, and then acts.
     fn calls(&mut self, calls: &[PlayedCall]) -> Played<()> {
         let calls: Vec<&PlayedCall> = calls.iter().filter(|call| self.holds(&call.conditions)).collect();
         let begun: Vec<(&PlayedCall, String)> = calls.into_iter().map(|call| (call, self.begin(call))).collect();
@@ -334,7 +319,6 @@ impl<'s> Player<'s> {
         format!("number {}", self.keys)
     }
 
-    /// The description of a change as a tool call.
     fn head(&self, change: &FileChange) -> String {
         match &change.content {
             Some(content) => write_head(&change.path, &self.text(content)),
@@ -363,7 +347,6 @@ impl<'s> Player<'s> {
         }
     }
 
-    /// Writes a file that the user allowed to write, and ends the call.
     fn written(&mut self, call: &str, (path, text): (&str, &str), guarded: bool) -> bool {
         let before = self.stage.read(path);
         let done = self.stage.write(path, text, guarded);
@@ -391,7 +374,6 @@ impl<'s> Player<'s> {
         done
     }
 
-    /// Writes a file if the host allows it. Returns whether it did.
     pub(super) fn write(&mut self, path: &str, text: &str) -> Played<bool> {
         let call = self.key();
         self.send(
@@ -428,7 +410,6 @@ impl<'s> Player<'s> {
         self.send(PlayerLine::default().with(name, &value));
     }
 
-    /// A text with its repetitions and answers.
     fn text(&self, words: &SpokenText) -> String {
         let whole = self.expanded(&words.pieces.concat(), &mut FILLED_BYTES.clone());
         // Only a text without repetitions has answers in it.
@@ -465,7 +446,6 @@ impl<'s> Player<'s> {
 }
 
 impl PlayedCall {
-    /// Whether it needs a permission.
     fn asks(&self) -> bool {
         match &self.work {
             CallWork::Tool(tool) => tool.asks,
@@ -478,12 +458,10 @@ fn truth(value: bool) -> &'static str {
     if value { "true" } else { "false" }
 }
 
-/// Whether the answer to a permission allows the request.
 fn is_allowed(answers: &[Answer]) -> bool {
     matches!(answers, [Some(words)] if words.iter().any(|word| word == "allowed"))
 }
 
-/// The description of a file to write as a tool call.
 fn write_head(path: &str, text: &str) -> String {
     let (path, text) = (quoted(path), quoted(text));
     let input = PlayerLine::default().with("file_path", &path).with("content", &text).done();

@@ -22,7 +22,6 @@ const TEXT_BYTES: usize = 8 << 20;
 const TIMES: u32 = 1_000_000;
 /// The longest wait of a step, in seconds.
 const WAIT_S: f64 = 3600.0;
-/// The failures that a scenario can report.
 const FAILURES: [Code; 9] = [
     Code::AgentError,
     Code::AuthRequired,
@@ -62,7 +61,6 @@ pub(crate) const MODIFIERS: [&str; 5] = ["call", "parent", "times", "if", "unles
 pub(crate) struct ScenarioFlaw {
     /// The line, from 1.
     line: usize,
-    /// A sentence that names the key.
     why: String,
 }
 
@@ -79,7 +77,6 @@ struct Reader<'t>(&'t str);
 type Read<T> = Result<T, ScenarioFlaw>;
 
 impl Scenario {
-    /// Reads a scenario's file.
     pub(crate) fn parse(text: &str) -> Read<Scenario> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let reader = Reader(text);
@@ -137,7 +134,6 @@ impl<'t> Reader<'t> {
         serde_json::from_str(raw.get()).map_err(|_| self.flaw(raw, format!("{what} must be true or false.")))
     }
 
-    /// A whole number of repetitions.
     fn times(self, raw: &RawValue) -> Read<u32> {
         let times = serde_json::from_str(raw.get()).ok().filter(|times| (1..=TIMES).contains(times));
         times.ok_or_else(|| self.flaw(raw, format!("`times` must be a whole number from 1 to {TIMES}.")))
@@ -150,7 +146,6 @@ impl<'t> Reader<'t> {
         Ok(Duration::from_secs_f64(seconds))
     }
 
-    /// The name of a call or an answer, which can be a placeholder in a text.
     fn name(self, raw: &RawValue, what: &str) -> Read<String> {
         let name = string(raw).filter(|name| is_placeholder(name));
         name.ok_or_else(|| self.flaw(raw, format!("{what} must be a name of a-z, 0-9 and _.")))
@@ -395,7 +390,6 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// The rule for the steps of `together`.
 const CALLS: &str = "The steps of `together` must be tool, write or delete, without `times`.";
 const END_KEYS: [&str; 3] = ["state", "output", "exit_code"];
 
@@ -405,12 +399,10 @@ fn without(fields: &Fields<'_>, names: &[&str]) -> String {
     kept.fold(PlayerLine::default(), |line, (name, raw)| line.with(name, raw.get())).done()
 }
 
-/// The failure with this name that a scenario can report.
 fn failure_code(name: &str) -> Option<Code> {
     FAILURES.into_iter().find(|code| code.name() == name)
 }
 
-/// Whether a text can be the name of an answer.
 pub(super) fn is_placeholder(name: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     (1..=64).contains(&name.len()) && name.bytes().all(fits)

@@ -12,7 +12,6 @@ pub(crate) struct Scenario {
 #[derive(Debug)]
 pub(super) struct ScenarioStep {
     pub(super) action: StepAction,
-    /// The number of times to play it.
     pub(super) times: u32,
     pub(super) conditions: Vec<Condition>,
 }
@@ -29,7 +28,7 @@ pub(super) struct Condition {
 
 #[derive(Debug)]
 pub(super) enum StepAction {
-    /// A message, or a thought. `parent`: the call whose sub-agent speaks.
+    /// `parent`: the call whose sub-agent speaks.
     Say {
         words: SpokenText,
         thought: bool,
@@ -38,7 +37,6 @@ pub(super) enum StepAction {
     Ask(Vec<NamedQuestion>),
     /// Tool calls, whose permissions are asked for before any of them acts.
     Calls(Vec<PlayedCall>),
-    /// Ends the open call with this name.
     End(String, ToolEnd),
     /// The entries, as JSON.
     Plan(String),
@@ -75,7 +73,6 @@ pub(super) struct NamedQuestion {
 pub(super) struct PlayedCall {
     /// Its name, and that of the answer to its permission.
     pub(super) name: Option<String>,
-    /// The call whose sub-agent makes it.
     pub(super) parent: Option<String>,
     pub(super) conditions: Vec<Condition>,
     pub(super) work: CallWork,
@@ -84,7 +81,6 @@ pub(super) struct PlayedCall {
 #[derive(Debug)]
 pub(super) enum CallWork {
     Tool(PlayedTool),
-    /// Changes a file, if the user allows it.
     Change(FileChange),
 }
 
@@ -92,9 +88,8 @@ pub(super) enum CallWork {
 pub(super) struct PlayedTool {
     /// The fields that describe the call, as JSON.
     pub(super) head: String,
-    /// Whether it needs a permission.
     pub(super) asks: bool,
-    /// The end of the call. `None`: it stays open.
+    /// `None`: the call stays open.
     pub(super) end: Option<ToolEnd>,
 }
 
@@ -108,6 +103,6 @@ pub(super) struct ToolEnd {
 #[derive(Debug)]
 pub(super) struct FileChange {
     pub(super) path: String,
-    /// The file's new content. `None`: the file is deleted.
+    /// `None`: the file is deleted.
     pub(super) content: Option<SpokenText>,
 }

@@ -12,7 +12,6 @@ use std::fmt::Write;
 const SHOWN: usize = 400;
 
 impl Scenario {
-    /// The dialogue, one step a line or more.
     pub(crate) fn script(&self, name: &str) -> String {
         let mut out = format!("{name}: {}\n", self.about);
         for (at, turn) in self.turns.iter().enumerate() {

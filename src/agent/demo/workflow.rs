@@ -5,27 +5,24 @@ use super::player::{DemoStage, Played, Player};
 use crate::json::to_line;
 use serde_json::json;
 
-/// The files that its plan creates.
 const HELLO: &str = "spektacular-demo/hello.txt";
 const GOODBYE: &str = "spektacular-demo/goodbye.txt";
 
-/// A role that the demo agent plays.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum DemoPart {
     /// Writes a specification to this file.
     Spec(String),
-    /// Writes a plan into this folder.
     Plan {
         folder: String,
         /// The path and the text of the specification.
         spec: (String, String),
     },
-    /// Implements the phase with this number. `again`: whether its commands have failed before.
+    /// `again`: whether its commands have failed before.
     Phase { number: u64, again: bool },
 }
 
 impl DemoPart {
-    /// The role to play for a prompt. `None`: the prompt does not come from a workflow.
+    /// `None`: the prompt does not come from a workflow.
     pub(super) fn of(prompt: &str, stage: &mut dyn DemoStage) -> Option<DemoPart> {
         let line = |prefix: &str| prompt.lines().find_map(|line| line.strip_prefix(prefix)).map(str::to_owned);
         let has = |wanted: &str| prompt.lines().any(|line| line == wanted);
@@ -49,7 +46,6 @@ impl DemoPart {
         has("# Continue").then(|| line("Draft: ")).flatten().map(|draft| DemoPart::going_on(draft, stage))
     }
 
-    /// The role for continuing a draft.
     fn going_on(draft: String, stage: &mut dyn DemoStage) -> DemoPart {
         if draft.ends_with(".md") {
             return DemoPart::Spec(draft);
@@ -60,7 +56,6 @@ impl DemoPart {
         DemoPart::Plan { folder: draft, spec: (path, text) }
     }
 
-    /// Plays the role in a turn.
     pub(super) fn play(self, player: &mut Player<'_>) -> Played<()> {
         let last = match self {
             DemoPart::Spec(file) => spec(player, &file)?,
@@ -141,7 +136,6 @@ fn phase(player: &mut Player<'_>, number: u64, again: bool) -> Played<String> {
     })
 }
 
-/// The ids of the requirements that a task serves, after a space.
 fn serves(ids: &[u64]) -> String {
     let ids: Vec<String> = ids.iter().map(|id| format!("R{id}")).collect();
     if ids.is_empty() { String::new() } else { format!(" ({})", ids.join(", ")) }
@@ -153,7 +147,6 @@ mod tests {
     use crate::agent::demo::player::{DemoStage, HeardLine, Wait};
     use std::time::Duration;
 
-    /// A stage without files.
     struct Silent;
 
     impl DemoStage for Silent {

@@ -6,10 +6,8 @@ use crate::protocol::fields::field;
 use crate::protocol::terms::sentence;
 
 pub(super) const PROMPT: &str = "{prompt}";
-/// The placeholder for the session to resume.
 pub(super) const SESSION: &str = "{session}";
 pub(super) const MODEL: &str = "{model}";
-/// The placeholder for the working directory.
 const CWD: &str = "{cwd}";
 
 pub(super) struct Values<'a> {
@@ -19,13 +17,12 @@ pub(super) struct Values<'a> {
     pub(super) cwd: &'a str,
 }
 
-/// Whether an argument contains this placeholder.
 pub(super) fn names(args: &[String], word: &str) -> bool {
     args.iter().any(|arg| arg.contains(word))
 }
 
-/// The arguments with these values. Without a model, drops the argument for it and a flag right before it that has no
-/// other value. Error: an argument that does not fit a command line, or a value that would pass for a flag.
+/// Without a model, drops the argument for it and a flag right before it that has no other value. Error: an argument
+/// that does not fit a command line, or a value that would pass for a flag.
 pub(super) fn arguments(template: &[String], values: &Values<'_>) -> Result<Vec<String>, Failure> {
     let nameless = |arg: &String| arg.contains(MODEL) && values.model.is_none();
     let mut rest = template.iter().peekable();
@@ -47,12 +44,11 @@ pub(super) fn arguments(template: &[String], values: &Values<'_>) -> Result<Vec<
     Ok(out)
 }
 
-/// Whether a command would take a word for a flag. The `- ` of a Markdown list is not a flag.
+/// The `- ` of a Markdown list is not a flag.
 fn is_flag(word: &str) -> bool {
     word.strip_prefix('-').is_some_and(|rest| !rest.starts_with(char::is_whitespace))
 }
 
-/// The failure for a value at the beginning of this argument that begins with `-`: the command would take it for a flag.
 fn flag_like(arg: &str) -> Failure {
     Failure::invalid_start(if arg.starts_with(PROMPT) {
         sentence!(

@@ -48,19 +48,14 @@ pub(crate) struct LinesDriver {
     patterns: Vec<Pattern>,
     failure_patterns: Vec<String>,
     failures: Vec<Pattern>,
-    /// The path of the text in lines that are JSON.
     text_field: Option<String>,
-    /// The first line of this turn that a failure pattern matched.
     failed: Option<String>,
     model: Option<String>,
     cwd: String,
     agent_args: Vec<String>,
-    /// The maximum size of a final answer in a frame, in bytes.
     answer_bytes: usize,
     session: Option<SessionId>,
-    /// The number of turns so far, which names the current message.
     turns: u64,
-    /// The output of this turn.
     answer: FinalAnswer,
     /// Held-back blank text, passed on only if more text follows.
     blank: String,
@@ -75,17 +70,16 @@ pub(crate) struct LinesDriver {
 }
 
 impl LinesDriver {
-    /// A driver for the command that `base` starts. `session_patterns`: regular expressions that find the session's
-    /// id in their first group, or else in the whole match. `resume_args`: the arguments for a further turn; without
-    /// them, sessions end with their process.
+    /// `session_patterns`: regular expressions that find the session's id in their first group, or else in the whole
+    /// match. `resume_args`: the arguments for a further turn; without them, sessions end with their process.
     pub(crate) fn new(mut base: Base, session_patterns: Vec<String>, resume_args: Vec<String>) -> LinesDriver {
         let args = std::mem::take(&mut base.args);
         let answer_bytes = FRAME_BYTES;
         LinesDriver { base, args, resume_args, session_patterns, answer_bytes, ..LinesDriver::default() }
     }
 
-    /// A driver that takes a turn as failed if a line matches one of these patterns, and whose text is at this path of
-    /// lines that are JSON.
+    /// `failure_patterns`: a turn failed if a line matches one. `text_field`: the path of the text in lines that are
+    /// JSON.
     pub(crate) fn reading(self, failure_patterns: Vec<String>, text_field: Option<String>) -> LinesDriver {
         LinesDriver { failure_patterns, text_field, ..self }
     }
@@ -99,7 +93,7 @@ impl LinesDriver {
         command::names(if settings.session_id.is_some() { &self.resume_args } else { &self.args }, MODEL)
     }
 
-    /// The launch of the next turn. `template`: its arguments. Error: an argument that does not fit a command line.
+    /// `template`: the turn's arguments. Error: an argument that does not fit a command line.
     fn turn(&mut self, template: &[String], prompt: &str) -> Result<Launch, Failure> {
         let model = self.model.as_deref();
         let values = Values { prompt, session: self.session.as_deref(), model, cwd: &self.cwd };
@@ -128,7 +122,7 @@ impl LinesDriver {
         AgentEvent::Session { id: self.session.clone(), version: None, model: self.model.clone().map(Text::from) }
     }
 
-    /// Searches for the session's id. The first match in a turn counts. `stream`: the line's number and its stream, for notes.
+    /// The first match in a turn counts. `stream`: the line's number and its stream, for notes.
     fn seek(&mut self, text: &str, stream: (u64, &str), out: &mut DriverOutput) {
         if !self.seeks {
             return;
@@ -156,7 +150,7 @@ impl LinesDriver {
         }
     }
 
-    /// Searches a line for the sign of a failure. The first one in a turn counts.
+    /// The first failure in a turn counts.
     fn seek_failure(&mut self, text: &str) {
         let text = &text[..text.floor_char_boundary(SEARCHED)];
         if self.failed.is_none() && self.failures.iter().any(|pattern| pattern.find(text).is_some()) {
@@ -164,7 +158,7 @@ impl LinesDriver {
         }
     }
 
-    /// Passes on a part of the message. Trims the message as a whole.
+    /// Trims the message as a whole.
     fn say(&mut self, text: &str, out: &mut DriverOutput) {
         let words = text.trim_end();
         let begins = self.answer.print.bytes() == 0;
@@ -199,7 +193,6 @@ fn fits_argument(id: &SessionId) -> bool {
     !id.starts_with('-') && !id.contains(char::is_control)
 }
 
-/// Compiles the patterns in this field of an entry.
 fn compiled(field: &str, patterns: &[String]) -> Result<Vec<Pattern>, Failure> {
     let one = |(at, pattern): (usize, &String)| {
         Pattern::new(pattern).ok_or_else(|| {

@@ -21,7 +21,6 @@ fn driver(args: &[&str], patterns: &[&str], resume_args: &[&str]) -> LinesDriver
     LinesDriver::new(base, strings(patterns), strings(resume_args))
 }
 
-/// A launched driver, its launch, and its warnings.
 fn launched(
     args: &[&str],
     patterns: &[&str],
@@ -38,7 +37,6 @@ fn launched(
     (lines, launch, warned.collect())
 }
 
-/// The text and the sessions in these lines.
 fn heard(lines: &mut LinesDriver, all: &[&str]) -> (String, Vec<String>) {
     let (mut text, mut sessions) = (String::new(), Vec::new());
     for line in all {

@@ -23,7 +23,6 @@ pub(super) fn locations(name: &str, input: &Object<'_>) -> Vec<Place> {
     places
 }
 
-/// The question whether the call may happen. `None`: nobody can see what it is about.
 fn permission(name: &str, raw: Raw<'_>) -> Option<Ask> {
     let (category, input) = (tool_input::category(name), raw.object()?);
     let (title, detail) = (tool_input::title(name, Some(&input)), tool_input::detail(name, &input, raw.get()));
@@ -31,7 +30,6 @@ fn permission(name: &str, raw: Raw<'_>) -> Option<Ask> {
     Some(Ask::permission(Subject::new(category, title, locations(name, &input), detail), text, scope))
 }
 
-/// A request that waits for its answer.
 #[derive(Debug)]
 pub(super) enum PiRequest {
     /// Permission for the call with this id.
@@ -45,9 +43,8 @@ pub(super) enum PiRequest {
 pub(super) struct GateRequest {
     pub(super) call: String,
     pub(super) tool: String,
-    /// Whether the call makes a file.
     pub(super) creates: bool,
-    /// The question. `None`: nobody can see what it is about.
+    /// `None`: nobody can see what the call is about.
     pub(super) ask: Option<Ask>,
 }
 
@@ -79,7 +76,6 @@ pub(super) fn question(method: &str, request: &Object<'_>) -> Option<(PiRequest,
 }
 
 impl PiRequest {
-    /// The answer to the request `id`.
     pub(super) fn respond(&self, id: &str, replies: &[Reply]) -> String {
         match (self, replies.first()) {
             (PiRequest::Permission(_), reply) => {
@@ -101,10 +97,8 @@ impl PiRequest {
     }
 }
 
-/// The answer that allows a call.
 pub(super) const ALLOWED: &str = "{\"allowed\":true}";
 
-/// The answer to a request that nobody answers.
 pub(super) fn cancelled(id: &str) -> String {
     respond(id, "cancelled", json!(true))
 }

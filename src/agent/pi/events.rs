@@ -11,7 +11,6 @@ use crate::protocol::outbound::{FileEdit, Text, ToolFacts, Usage};
 use crate::protocol::utc::UtcTime;
 use crate::protocol::words::{Action, Category, McpState, StopReason, ToolState};
 
-/// The block of a message that is being written.
 #[derive(Debug)]
 pub(super) struct Block {
     /// Its place in the message.
@@ -40,7 +39,6 @@ impl Block {
 }
 
 impl Pi {
-    /// Handles a piece of a message. `None`: a required field is missing.
     pub(super) fn piece(&mut self, update: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
         let kind = match &*update.str("type")? {
             "text_delta" => BlockKind::Text,
@@ -66,7 +64,7 @@ impl Pi {
         out.events.push(block.says(rest, true));
     }
 
-    /// Handles the end of a message, which may be of the user or of a tool.
+    /// The message may be of the user or of a tool.
     pub(super) fn message(&mut self, message: &Object<'_>, out: &mut DriverOutput) {
         let used = message.object("usage");
         if message.is("role", "assistant") {
@@ -100,7 +98,7 @@ impl Pi {
         out.events.push(AgentEvent::Usage(self.used));
     }
 
-    /// Handles a retry. pi's own times tell when it comes.
+    /// pi's own times tell when the retry comes.
     pub(super) fn retries(&self, event: &Object<'_>, out: &mut DriverOutput) {
         let status = provider::status_in(&event.string("errorMessage").unwrap_or_default());
         let number = |name: &str| event.number(name).unwrap_or(0.0);
@@ -156,7 +154,6 @@ impl Pi {
         Some(())
     }
 
-    /// Handles the end of all work.
     pub(super) fn settled(&mut self, aborted: bool, out: &mut DriverOutput) {
         self.works = false;
         let answer: FinalAnswer = std::mem::take(&mut self.answer);

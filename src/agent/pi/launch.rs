@@ -12,8 +12,7 @@ use serde_json::{Map, json};
 
 const EXTENSION: &str = include_str!("spektacular.js");
 
-/// The arguments for these settings. The last one expects the path of [`extension`]. Error: a value that does not fit a
-/// command line.
+/// The last argument expects the path of [`extension`]. Error: a value that does not fit a command line.
 pub(super) fn arguments(settings: &Settings) -> Result<Vec<String>, Failure> {
     let mut args: Vec<String> = ["--mode", "rpc"].map(str::to_owned).into();
     let session = if settings.fork { "--fork" } else { "--session" };
@@ -32,8 +31,7 @@ pub(super) fn arguments(settings: &Settings) -> Result<Vec<String>, Failure> {
     Ok(args)
 }
 
-/// The extension of a run. `name`: the name under which it speaks to us, and of our server. Error: a server's name that pi
-/// does not accept.
+/// `name`: the name under which it speaks to us, and of our server. Error: a server's name that pi does not accept.
 pub(super) fn extension(settings: &Settings, name: &str, own_tools: &[String]) -> Result<LaunchFile, Failure> {
     settings.mcp_servers.iter().try_for_each(|server| plain_name(server).map(drop))?;
     let servers = configuration(&settings.mcp_servers).chain(configuration(settings.ask_server.as_slice()));

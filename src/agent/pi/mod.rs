@@ -44,12 +44,10 @@ const ACCOUNT: ProviderAccount = ProviderAccount { agent: NAME, login: native::L
 /// The expected message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
-    /// The state of the session.
     #[default]
     Opening,
     /// None: the MCP servers must run first.
     AwaitingServers,
-    /// The end of a turn.
     Prompting,
     /// None: the turn is over, and another may start.
     Idle,
@@ -64,18 +62,15 @@ pub(crate) struct Pi {
     phase: Phase,
     /// The name under which our extension speaks, and of our server.
     name: String,
-    /// pi's names for our own tools.
     own_tools: Vec<String>,
     /// The version, once our extension has reported that it runs.
     extension: Option<String>,
     commands: Commands,
-    /// Whether the model takes images. `None`: not known yet.
+    /// `None`: not known yet.
     takes_images: Option<bool>,
-    /// Whether the price of the model is known.
     is_priced: bool,
     /// The prompts without a response.
     unheard: u32,
-    /// Whether pi works.
     works: bool,
     cancelling: bool,
     /// The end of a turn, held back until pi has heard the prompts that it may have missed.
@@ -85,10 +80,8 @@ pub(crate) struct Pi {
     /// The files of the open calls that change one, each with its change.
     changes: RecentMap<(Text, Action)>,
     block: Option<Block>,
-    /// The number of blocks so far.
     messages: u64,
     answer: FinalAnswer,
-    /// The reason why the model stopped last.
     stop: Option<StopReason>,
     /// The error of the last call of the model.
     failed: Option<String>,
@@ -98,7 +91,6 @@ pub(crate) struct Pi {
 }
 
 impl Pi {
-    /// Creates a driver for the agent that `base` starts.
     pub(crate) fn new(base: Base) -> Pi {
         Pi { base, ..Pi::default() }
     }
@@ -148,7 +140,6 @@ impl Pi {
         Some(())
     }
 
-    /// Handles the response to a prompt.
     fn heard(&mut self, failure: Option<String>, is_started: bool, out: &mut DriverOutput) {
         if is_started {
             self.held = None;
@@ -173,7 +164,6 @@ impl Pi {
         }
     }
 
-    /// Handles the state of the session, and begins.
     fn opened(&mut self, state: &Object<'_>, out: &mut DriverOutput) -> Result<(), Failure> {
         let Some((settings, version)) = self.settings.as_deref().zip(self.extension.clone()) else {
             let message = "pi does not load the extension that asks for permission: run it by hand to see why.";
@@ -218,7 +208,7 @@ impl Pi {
         Ok(())
     }
 
-    /// Handles an event. `None`: a required field is missing.
+    /// `None`: a required field is missing.
     fn event(&mut self, kind: &str, event: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
         match kind {
             "response" => return self.response(event, out),
@@ -256,7 +246,6 @@ impl Pi {
         self.own_tools.iter().any(|own| own == tool)
     }
 
-    /// Handles a request or a notice of an extension.
     fn asked(&mut self, request: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
         let (id, method) = (request.string("id")?, request.str("method")?);
         let text = |name: &str| request.string(name).unwrap_or_default();

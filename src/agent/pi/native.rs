@@ -5,12 +5,10 @@ use crate::agent::native::{
     Folder, Interface, InterfaceOptions, LoggedIn, Login, Native, SessionFiles, SessionStore, Sign, State, Version,
 };
 
-/// The way to log in.
 pub(super) const LOGIN: &str = "run `pi` and then `/login`, or set the provider's key";
 
 const FOLDER: Folder = Folder { variable: ("PI_CODING_AGENT_DIR", ""), home: ".pi/agent" };
 
-/// The facts about pi.
 pub(crate) static NATIVE: Native = Native {
     version: Some(Version { flag: "--version", folders: &["PI_CODING_AGENT_DIR"] }),
     vendor: None,

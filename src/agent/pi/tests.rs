@@ -27,7 +27,6 @@ fn state(data: &Value) -> Value {
     json!({"type": "response", "command": "get_state", "success": true, "data": data})
 }
 
-/// A driver that has read the state of its session, once our extension runs or without it.
 fn open(options: Options, extension: bool, data: &Value) -> (Pi, DriverOutput) {
     open_with(&settings(options), extension, data)
 }
@@ -44,7 +43,6 @@ fn open_with(settings: &Settings, extension: bool, data: &Value) -> (Pi, DriverO
     (pi, out)
 }
 
-/// A driver whose first turn runs.
 fn running() -> Pi {
     let (mut pi, out) = open(Options::default(), true, &json!({"sessionId": "s"}));
     assert!(out.send[0].contains(r#""type":"prompt""#), "{:?}", out.send);
@@ -74,7 +72,6 @@ fn code(out: &DriverOutput) -> Option<Code> {
     if let Some(TurnOver::Failed(failure)) = ended(out) { Some(failure.code) } else { None }
 }
 
-/// The answer of this reply to the request `r`: the field and its value.
 fn reply(pi: &mut Pi, reply: Reply) -> Value {
     let mut out = DriverOutput::default();
     pi.answer(&AskKey("r".into()), &[reply], &mut out);

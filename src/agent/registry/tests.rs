@@ -17,7 +17,6 @@ fn with_server(on_unsupported: OnUnsupported) -> Options {
     }
 }
 
-/// Starts an agent.
 fn start(agent: &Agent, options: Options) -> Result<(Box<dyn Driver>, Launch, usize), Failure> {
     let (mut driver, mut out) = (agent.driver(), DriverOutput::default());
     let settings = options.resolve("go".into(), agent.name.clone(), "/p".into());
@@ -25,7 +24,6 @@ fn start(agent: &Agent, options: Options) -> Result<(Box<dyn Driver>, Launch, us
     Ok((driver, launch, out.events.len()))
 }
 
-/// The request that follows a result of the agent, and the code of a failed turn.
 fn hear(driver: &mut dyn Driver, id: u64, result: &Value) -> (Value, Option<Code>) {
     let mut out = DriverOutput::default();
     let line = json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string();

@@ -16,20 +16,17 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The time of a run, and of its start, in seconds.
 const RUN_S: u64 = 300;
 const START_S: u64 = 120;
 /// The time until a command that was allowed runs, and the pause between two looks for it.
 const COMMAND_LIMIT: Duration = Duration::from_secs(60);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// The folders of one row, and the environment of its runs.
 struct Place {
     work: PathBuf,
     env: Vec<(String, OsString)>,
 }
 
-/// Plays a row below this folder. Error: the row could not be played.
 pub(super) fn play(row: &VerifyRow, agent: &Agent, endpoint: &Endpoint, folder: &Path) -> io::Result<SeenRun> {
     let work = folder.join(row.name.word()).join("work");
     let scenario = ModelScenario::parse(row.scenario).map_err(io::Error::other)?.of_main_agent();
@@ -60,7 +57,6 @@ pub(super) fn play(row: &VerifyRow, agent: &Agent, endpoint: &Endpoint, folder: 
     })
 }
 
-/// Prepares the folders with the agent's settings for the model at this address.
 fn furnish(work: PathBuf, agent: &Agent, endpoint: &Endpoint, url: &str) -> io::Result<Place> {
     let (home, tmp) = (work.with_file_name("home"), work.with_file_name("tmp"));
     for folder in [&work, &home, &tmp] {
@@ -104,7 +100,7 @@ fn own_entry(agent: &Agent) -> Option<Value> {
 }
 
 impl Place {
-    /// Holds the dialogue of a run; returns its frames, and the number of processes that it left behind.
+    /// Returns the frames, and the number of processes that the run left behind.
     fn talk(&self, row: &VerifyRow, start: &Value) -> io::Result<(Vec<Value>, usize)> {
         let mut run = start_alone(&self.work, &self.env)?;
         let mut lines = BufReader::new(run.take_stdout()?);
@@ -137,7 +133,7 @@ impl Place {
     }
 }
 
-/// Sends a message. A run that has ended reads none.
+/// A run that has ended reads none.
 fn tell(run: &mut AloneRun, kind: &str, payload: &Value) {
     let line = to_line(&json!({"v": "1", "type": kind, "payload": payload})) + "\n";
     let _ = run.stdin().map(|stdin| stdin.write_all(line.as_bytes()));
@@ -148,7 +144,6 @@ fn answer(row: &VerifyRow, question: &Value) -> Value {
     json!({"question_id": question["question_id"], "value": value})
 }
 
-/// The failure of a row that could not be played.
 pub(super) fn not_played(error: &io::Error) -> Failure {
     Failure::new(Code::ResourceExhausted, format!("A check could not be run: {}.", error.kind()))
 }

@@ -28,7 +28,6 @@ use std::time::{Duration, Instant};
 /// The maximum number of agents at the same time, each of which takes hundreds of megabytes.
 const AT_ONCE: usize = 4;
 
-/// Checks the agent; returns the exit code. Error: it cannot be checked.
 pub(super) fn verify(agent: &Agent, check: &Check, output: Output) -> Result<u8, Failure> {
     let Some(endpoint) = agent.endpoint else {
         let message = format!(

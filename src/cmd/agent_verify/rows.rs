@@ -12,13 +12,11 @@ pub(super) struct VerifyRow {
     pub(super) scenario: &'static str,
     /// Fields of run.start, as JSON.
     pub(super) start: &'static str,
-    /// The answer to each permission.
     pub(super) permission: &'static str,
     pub(super) further: Further,
     judge: fn(&SeenRun) -> RowResult,
 }
 
-/// The client's further step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Further {
     Nothing,
@@ -41,7 +39,6 @@ pub(super) enum RowResult {
     Acted(&'static str),
 }
 
-/// The facts about a run, for a client that knows only the protocol.
 pub(super) struct SeenRun {
     pub(super) frames: Vec<Value>,
     pub(super) work: PathBuf,
@@ -55,7 +52,6 @@ pub(super) struct SeenRun {
 
 /// The file in which a command shows that it runs.
 pub(super) const AT_WORK: &str = "at_work";
-/// The answer to a question.
 pub(super) const ANSWER: &str = "SQLite";
 
 const HELLO: &str = r#"{"replies": [{"say": ["Good day."]}]}"#;
@@ -124,7 +120,6 @@ impl VerifyRow {
 }
 
 impl SeenRun {
-    /// The last frame.
     pub(super) fn end(&self) -> &Value {
         self.frames.last().unwrap_or(&Value::Null)
     }
@@ -133,7 +128,7 @@ impl SeenRun {
         self.work.join(file).exists()
     }
 
-    /// The end of the run in words, if it did not complete.
+    /// `None`: the run completed.
     fn other_end(&self) -> Option<RowResult> {
         let payload = &self.end()["payload"];
         let word = |field: &str| payload[field].as_str().unwrap_or_default();
@@ -150,13 +145,11 @@ impl SeenRun {
         }
     }
 
-    /// The subjects of the permissions that were asked for.
     fn asked(&self) -> Vec<String> {
         let questions = self.frames.iter().filter(|frame| frame["payload"]["purpose"] == "permission");
         questions.map(|frame| frame["payload"]["subject"].to_string()).collect()
     }
 
-    /// Whether the run completed with this answer of the model.
     fn says(&self, text: &str) -> RowResult {
         let said = || self.end()["payload"]["text"].as_str().is_some_and(|said| said.contains(text));
         self.other_end().unwrap_or_else(|| match said() {

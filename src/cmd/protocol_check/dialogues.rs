@@ -3,11 +3,9 @@
 use crate::json::to_line;
 use serde::Serialize;
 
-/// A dialogue between a played run and a client.
 #[derive(Debug)]
 pub(super) struct Dialogue {
     pub(super) name: &'static str,
-    /// A line for people.
     pub(super) about: &'static str,
     /// The turns of the scenario that the demo agent plays, as JSON.
     turns: &'static str,
@@ -53,7 +51,7 @@ pub(super) enum Ending {
     Conversation,
 }
 
-/// A mistake of a client. Its name in JSON is its code.
+/// A variant's name in JSON is the code of the mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Mistake {
@@ -106,13 +104,12 @@ const EXIT: &str = "Only the terminal frame tells how a run ended: exit with 0 i
                     code if it is run.failed or if there is none.";
 const READ_ON: &str = "Read every frame until the terminal frame.";
 
-/// A dialogue whose run completes. `rule`: broken by a client that leaves early.
+/// `rule`: broken by a client that leaves early.
 const fn plain(name: &'static str, about: &'static str, turns: &'static str, rule: &'static str) -> Dialogue {
     let (quirk, ending) = (Quirk::None, Ending::Completed(0));
     Dialogue { name, about, turns, quirk, ending, mistake: Mistake::WrongEnd, rule }
 }
 
-/// A dialogue with something that a later version may send.
 const fn novel(
     name: &'static str,
     about: &'static str,
@@ -123,7 +120,6 @@ const fn novel(
     Dialogue { quirk, mistake: Mistake::StoppedAtUnknown, ..plain(name, about, NEWS, rule) }
 }
 
-/// A dialogue with an end that clients mistake.
 const fn ends(ending: Ending, name: &'static str, about: &'static str, turns: &'static str) -> Dialogue {
     Dialogue { ending, mistake: Mistake::TrustedExitCode, ..plain(name, about, turns, EXIT) }
 }
@@ -223,7 +219,6 @@ impl Dialogue {
         self.turns.contains("\"ask\"")
     }
 
-    /// The scenario for the demo agent.
     pub(super) fn scenario(&self) -> String {
         format!("{{\"about\": {}, \"turns\": {}}}\n", to_line(&self.about), self.turns)
     }

@@ -9,17 +9,15 @@ const BLOCKED_MS: u64 = 1000;
 /// The time, in milliseconds, that a client has to take back an answer after it read that the question is resolved.
 const GRACE_MS: u64 = 100;
 
-/// A mistake with its description in sentences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Finding {
     pub(super) mistake: Mistake,
     pub(super) text: String,
 }
 
-/// The judgment of a dialogue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Verdict {
-    /// The mistakes, each text once.
+    /// Each text once.
     pub(super) findings: Vec<Finding>,
     /// The reason why a part of the dialogue could not be played: the rest of a sentence.
     pub(super) skipped: Option<String>,
@@ -28,7 +26,6 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
-    /// The judgment of a dialogue after one in which the client began no run in time.
     pub(super) fn not_begun() -> Verdict {
         let why = "the client began no run in the time of an earlier dialogue";
         Verdict { skipped: Some(why.into()), ..Verdict::default() }
@@ -42,7 +39,7 @@ impl Verdict {
     }
 }
 
-/// Judges a client by the log of a dialogue. `checker`: the process whose facts concern all runs.
+/// `checker`: the process whose facts concern all runs.
 pub(super) fn judge(dialogue: &'static Dialogue, log: &[LogEntry], checker: u32) -> Verdict {
     // After its time is up, the client only dies.
     let over = log.iter().position(|entry| entry.fact == Fact::Expired).map_or(log.len(), |at| at + 1);
@@ -85,7 +82,6 @@ enum State {
     },
 }
 
-/// The facts about one run so far.
 struct Seen {
     dialogue: &'static Dialogue,
     verdict: Verdict,
@@ -292,7 +288,6 @@ mod tests {
 
     const CHECKER: u32 = 1;
 
-    /// The codes of the mistakes in a log. The times are in milliseconds.
     fn codes(dialogue: &str, facts: Vec<(u64, Fact)>) -> Vec<serde_json::Value> {
         let entry = |(at, fact): (u64, Fact)| {
             let pid = if matches!(fact, Fact::CommandEnded(_) | Fact::Expired) { CHECKER } else { 2 };

@@ -8,7 +8,6 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A fact with its time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct LogEntry {
     /// The time in milliseconds since 1970.
@@ -20,7 +19,6 @@ pub(super) struct LogEntry {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Fact {
-    /// The client called the played program.
     Called,
     /// The command line starts no run that speaks the protocol. The text is a sentence.
     WrongCall(String),
@@ -30,19 +28,16 @@ pub(super) enum Fact {
     UnknownField(String),
     /// A field of run.start is missing or has a wrong value. The text is a sentence.
     WrongStart(String),
-    /// The run started.
     Began,
     /// The dialogue needs something that the run excludes: the rest of a sentence.
     Skipped(String),
-    /// A frame is about to be written.
     Sending,
-    /// The frame was written.
     Sent,
     /// The client closed the stdout of the played program.
     Undelivered,
     /// The played program has a bug, so that nothing is judged.
     OwnFault,
-    /// A question was asked: its id.
+    /// The question's id.
     Asked(String),
     /// A question was repeated after an answer that did not fit.
     Repeated(String),
@@ -63,11 +58,9 @@ pub(super) enum Fact {
     Expired,
 }
 
-/// The reason why a question was resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum By {
     Answer,
-    /// Nobody answered in time.
     Timeout,
     /// The end of stdin, or of the run.
     End,
@@ -86,12 +79,11 @@ pub(super) enum RunEnd {
 pub(super) struct Log(File);
 
 impl Log {
-    /// Opens the log, or creates it. Error: the system's.
     pub(super) fn open(path: &Path) -> io::Result<Log> {
         OpenOptions::new().create(true).append(true).open(path).map(Log)
     }
 
-    /// Appends a fact. A fact that cannot be written is lost, because the client must not notice.
+    /// A fact that cannot be written is lost, because the client must not notice.
     pub(super) fn note(&mut self, fact: Fact) {
         let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
         let line = to_line(&LogEntry { at, pid: std::process::id(), fact }) + "\n";

@@ -19,7 +19,6 @@ use std::time::{Duration, Instant};
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 /// The time after which the client counts as having read a frame, where the pipe does not tell.
 const READ_BY_THEN: Duration = Duration::from_secs(1);
-/// The pause inside a slow frame.
 const PAUSE: Duration = Duration::from_millis(150);
 /// The line after the last frame. No frame is blank.
 pub(super) const NO_MORE: &[u8] = b"\n";
@@ -38,7 +37,7 @@ pub(super) struct Mangler {
 struct Closed;
 
 impl Mangler {
-    /// Puts itself in the place of stdout. Error: the system's.
+    /// Puts itself in the place of stdout.
     pub(super) fn install(dialogue: &'static Dialogue, log: Log) -> io::Result<Mangler> {
         let client = File::from(stdout().as_fd().try_clone_to_owned()?);
         let (frames, run) = pipe()?;

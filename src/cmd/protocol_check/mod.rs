@@ -90,7 +90,7 @@ const FLAGS: &[Row<ProtocolCheckArgs>] = &[
 
 #[derive(Debug, Default)]
 struct ProtocolCheckArgs {
-    /// The command that starts the client. Not empty.
+    /// Not empty.
     command: Vec<OsString>,
     /// Empty: all dialogues.
     dialogues: Vec<String>,
@@ -112,7 +112,6 @@ const SHORT: Seconds = Seconds(0.3);
 /// The default time limit of the command, for each dialogue.
 const TIMEOUT: Seconds = Seconds(20.0);
 
-/// A dialogue to play in place of a run.
 pub(super) struct Assigned {
     dialogue: &'static Dialogue,
     /// The time for an answer.
@@ -121,7 +120,7 @@ pub(super) struct Assigned {
 }
 
 impl Assigned {
-    /// The dialogue that this process has to play. `None`: it is not below a checker.
+    /// `None`: this process is not below a checker.
     pub(super) fn here() -> Option<Assigned> {
         let value = var_os(CHECK)?.into_string().ok()?;
         let mut parts = value.splitn(3, ':');
@@ -130,7 +129,6 @@ impl Assigned {
         Some(Assigned { dialogue, limit, log: parts.next()?.into() })
     }
 
-    /// Plays the dialogue in this run; returns the exit code.
     pub(super) fn play(self, mut run: Adhoc) -> u8 {
         let Some(mut log) = self.called() else { return unlogged() };
         let output = run.output.unwrap_or_else(|| config::load().config.output());
@@ -176,7 +174,7 @@ impl Assigned {
         options.agent_args = None;
     }
 
-    /// Refuses a command line as a run would; returns the exit code. `output`: the choice on the command line.
+    /// `output`: the choice on the command line.
     pub(super) fn refuse(self, wrong: Wrong, output: Option<Output>) -> u8 {
         let Some(mut log) = self.called() else { return unlogged() };
         log.note(Fact::WrongCall(format!("The command line of spektacular is wrong: {wrong}")));
@@ -190,7 +188,7 @@ impl Assigned {
     }
 }
 
-/// Whether a run of this command line can be played. Error: a sentence about the mistake.
+/// Error: a sentence about the mistake.
 fn playable(adhoc: &Adhoc, output: Output) -> Result<(), &'static str> {
     match output {
         _ if adhoc.workflow.is_some() => {
@@ -208,7 +206,6 @@ fn unlogged() -> u8 {
     ))
 }
 
-/// Runs the command; returns the exit code.
 fn run(typed: ProtocolCheckArgs) -> u8 {
     let panics = panic_channel::listen();
     // A person sees each dialogue as soon as it is over.
@@ -275,7 +272,6 @@ fn check(typed: &ProtocolCheckArgs, show: impl Fn(&Dialogue, &Verdict) -> bool) 
     Ok(verdicts)
 }
 
-/// Plays one dialogue.
 fn hold(
     dialogue: &'static Dialogue,
     typed: &ProtocolCheckArgs,
@@ -322,7 +318,6 @@ fn word(verdict: &Verdict) -> &'static str {
     }
 }
 
-/// The lines about a dialogue for a person.
 fn lines(dialogue: &Dialogue, verdict: &Verdict) -> String {
     let mut out = format!("{:7}  {:13}  {}\n", word(verdict), dialogue.name, dialogue.about);
     let skipped = verdict.skipped.iter().map(|why| format!("Not played: {why}."));
@@ -332,7 +327,6 @@ fn lines(dialogue: &Dialogue, verdict: &Verdict) -> String {
     out
 }
 
-/// The last line for a person.
 fn summary(verdicts: &Verdicts) -> String {
     let wrong = verdicts.iter().filter(|(_, verdict)| !verdict.findings.is_empty()).count();
     match wrong {

@@ -96,7 +96,7 @@ impl NotingPeer {
         }
     }
 
-    /// Notes why a run did not begin. A message that is wrong as a whole is noted already.
+    /// A message that is wrong as a whole is noted already.
     fn refused(&mut self, outcome: &Outcome) {
         let Outcome::Failed(failure) = outcome else { return };
         if failure.code == Code::NoStart {

@@ -74,7 +74,6 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         }
     }
 
-    /// Stops the run if a line could not be sent.
     pub(super) fn refuse_unsent(&mut self) {
         if let Some(failure) = self.agent.unsent.take() {
             self.step(Event::Refused(failure));
@@ -186,7 +185,6 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         }
     }
 
-    /// The redacted command line of a launch.
     fn argv(&self, launch: &Launch) -> Vec<String> {
         let redactor = self.run.redactor();
         launch.words().map(|word| redactor.redact(word).into_owned()).collect()
@@ -196,7 +194,6 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         self.recordings.moment(self.host.now(), moment);
     }
 
-    /// Completes the recording of an event once it is handled.
     pub(super) fn complete_recording(&mut self) {
         self.recordings.write_complete_lines(self.run.redactor(), false);
     }

@@ -20,14 +20,11 @@ use std::time::{Duration, Instant};
 /// The recordings of a turn.
 #[derive(Debug, Default)]
 pub struct Recorded {
-    /// The file for the recording of the dialogue with the agent.
     pub file: Option<PathBuf>,
-    /// The folder with a recording of each turn.
     pub debug_log: Option<DebugLog>,
 }
 
 impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
-    /// Begins a part of the run.
     pub(in crate::engine) fn begin_part(&mut self, mut part: Part, recorded: Recorded) {
         let mut unopened = None;
         if let PartWork::Turn(turn) | PartWork::Rest(turn) = &mut part.work {
@@ -53,7 +50,6 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         }
     }
 
-    /// Makes the next agent ready, which takes over.
     pub(super) fn hand_over(&mut self) {
         let Some(next) = self.successors.pop_front() else {
             return self.step(Event::Refused(Failure::of_our_own()));
@@ -70,7 +66,6 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         self.run.hide(paths);
     }
 
-    /// Whether the terminal body was emitted, or can no longer be.
     pub fn is_finished(&self) -> bool {
         self.frame_out.finished
     }
@@ -88,14 +83,12 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         Some(end)
     }
 
-    /// Ends the recordings. Returns their header.
     fn end_recordings(&mut self) -> Option<crate::recording::Header> {
         let (header, is_complete) = std::mem::take(&mut self.recordings).finish(self.run.redactor());
         self.incomplete_recording |= !is_complete;
         header
     }
 
-    /// Handles the files that changed before the agent rests.
     pub(in crate::engine) fn rested(&mut self, files: FoundFiles) {
         let files = files.map(|files| self.recordings.without_own(files));
         self.step(Event::Rested(files));
@@ -114,15 +107,13 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         self.step(Event::Start(Origin::default(), Err(Box::new(Refusal { failure, metadata, redactor }))));
     }
 
-    /// Handles the loss of stdout: no frame can be delivered any more.
     pub fn output_lost(&mut self) {
         let err = self.leave();
         self.frame_out.outbox.close(Chunk { err, ..Chunk::default() });
         self.step(Event::OutputLost);
     }
 
-    /// Completes the recording. `delivered`: whether every frame was written. Returns the host, the result of the run, and
-    /// whether all recordings are complete.
+    /// `delivered`: every frame was written. Also returns whether all recordings are complete.
     pub(in crate::engine) fn end(mut self, delivered: bool, asked_at: Option<Instant>) -> (H, Report, bool) {
         self.end_recordings();
         let code = self.run.exit_code().filter(|_| delivered && !self.is_lost());

@@ -19,7 +19,6 @@ const REWIND_LIMIT: Duration = Duration::from_secs(60);
 const KILL_LIMIT: Duration = Duration::from_millis(50);
 const REPLACE_LIMIT: Duration = Duration::from_secs(1);
 
-/// The work on checkpoints.
 #[derive(Default)]
 pub(super) struct CheckpointWork {
     /// The folder in the work tree. `None`: the run has no checkpoints.
@@ -28,13 +27,11 @@ pub(super) struct CheckpointWork {
     kept: Option<Checkpoints>,
     running: Option<(CheckpointOrder, BackgroundTask<Done>)>,
     waiting: VecDeque<(CheckpointOrder, Vec<PathBuf>)>,
-    /// The lines for the agent that wait.
     lines: Vec<String>,
     /// Whether the agent's stdin is to be closed after them.
     closes: bool,
 }
 
-/// The result of an order, for the loop.
 pub(in crate::engine) struct Done {
     kept: Option<Checkpoints>,
     report: CheckpointReport,
@@ -54,7 +51,6 @@ impl CheckpointWork {
         self.running = Some((order, BackgroundTask::start("checkpoints", limit, work)));
     }
 
-    /// Whether a thread works, or something waits for it.
     pub(super) fn is_busy(&self) -> bool {
         self.running.is_some()
     }
@@ -82,7 +78,6 @@ fn is_rewind(order: CheckpointOrder) -> bool {
     matches!(order, CheckpointOrder::Rewind { .. })
 }
 
-/// Carries an order out.
 fn done(
     order: CheckpointOrder,
     kept: &mut Option<Checkpoints>,
@@ -166,7 +161,6 @@ impl LocalHost {
         self.checkpoints.closes
     }
 
-    /// The channel of the results.
     pub(in crate::engine) fn checkpoints(&self) -> Receiver<Done> {
         self.checkpoints.running.as_ref().map_or_else(never, |(_, task)| task.result())
     }

@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 const ALONE_LIMIT: Duration = Duration::from_secs(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// The rest of the agent until the next part of the run.
 #[derive(Clone, Copy, Default)]
 pub(super) enum Rest {
     #[default]
@@ -24,7 +23,6 @@ pub(super) enum Rest {
 }
 
 impl Rest {
-    /// Ends the wait, because the agent's process exited.
     pub(super) fn stop_waiting(&mut self) {
         if let Rest::Awaited { .. } = self {
             *self = Rest::None;
@@ -41,7 +39,6 @@ pub(in crate::engine) enum Rested {
 }
 
 impl LocalHost {
-    /// Determines the files that changed before the agent rests.
     pub(super) fn compare_at_rest(&mut self) {
         match self.watch.compare(false) {
             Some(changes) => self.rested = Some(Rested::Files(self.watch.files(changes, false))),
@@ -49,12 +46,10 @@ impl LocalHost {
         }
     }
 
-    /// Suspends the agent as soon as nothing runs beside it, within [`ALONE_LIMIT`].
     pub(super) fn begin_rest(&mut self) {
         self.rest_if_alone(Instant::now() + ALONE_LIMIT);
     }
 
-    /// The answer to [`Host::rest`](crate::engine::host::Host::rest), once it is known.
     pub(in crate::engine) fn take_rested(&mut self) -> Option<Rested> {
         self.rested.take()
     }
@@ -67,7 +62,6 @@ impl LocalHost {
         }
     }
 
-    /// Looks again if the look is due.
     pub(in crate::engine) fn look_again(&mut self) {
         if let Rest::Awaited { look_at, until } = self.rest
             && look_at <= Instant::now()
@@ -108,7 +102,6 @@ impl LocalHost {
         self.resume();
     }
 
-    /// Ends the rest, or the wait for it.
     pub(super) fn resume(&mut self) {
         match std::mem::take(&mut self.rest) {
             Rest::Suspended => self.agent.iter().for_each(|agent| agent.signal_marked(Signal::CONT)),

@@ -21,7 +21,6 @@ pub(super) const UNREAD_DROP: Duration = Duration::from_millis(500);
 #[derive(Default)]
 pub(super) struct UnreadOutput {
     pub(super) waited: Duration,
-    /// The writer's last known progress.
     progress: usize,
 }
 
@@ -51,7 +50,6 @@ impl RunLoop<'_, '_> {
         }
     }
 
-    /// Ends the wait for the readers of the agent's output if it is due.
     pub(super) fn tire_of_readers(&mut self) {
         if self.readers_due().is_some_and(|due| due <= Instant::now()) {
             let text = "The agent's output may be incomplete: it was not read in time";
@@ -77,7 +75,6 @@ impl RunLoop<'_, '_> {
         (stopped && agent_gone && undelivered).then(|| limit.saturating_sub(self.unread.waited))
     }
 
-    /// Counts a wait that began at this time.
     pub(super) fn count_unread(&mut self, began: Option<Instant>) {
         let progress = self.engine.output.progress.load(Ordering::Relaxed);
         let grew = self.unread.count(began.map(|began| began.elapsed()), progress, self.was_suspended);

@@ -12,12 +12,11 @@ use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
 impl RunLoop<'_, '_> {
-    /// Whether the run waits for a part, and frames can be delivered.
     pub(in crate::engine) fn is_open(&self) -> bool {
         self.conductor.run().is_between() && self.conductor.waiting().is_empty() && !self.conductor.is_lost()
     }
 
-    /// Carries out a part of the run. `None`: frames can no longer be delivered.
+    /// `None`: frames can no longer be delivered.
     pub fn part(&mut self, part: Part, recorded: Recorded) -> Option<PartEnd> {
         if self.conductor.is_lost() {
             return None;
@@ -65,7 +64,6 @@ impl RunLoop<'_, '_> {
         self.task = task;
     }
 
-    /// Keeps the time of the request to end the run, or of its deadline.
     pub(super) fn note_request(&mut self) {
         let due = self.backstop.as_ref().map(|backstop| backstop.due).filter(|due| *due <= Instant::now());
         self.asked_at = self.asked_at.or(due);
@@ -77,7 +75,7 @@ impl RunLoop<'_, '_> {
         self.conductor.step(Event::Tell(Box::new(progress)));
     }
 
-    /// Reports a file that the workflow itself changed. The run sets its id.
+    /// The run sets the id.
     pub fn wrote(&mut self, artifact: Artifact) {
         self.read_clocks();
         self.conductor.step(Event::Wrote(Box::new(artifact)));
@@ -88,7 +86,6 @@ impl RunLoop<'_, '_> {
         self.conductor.hide(paths);
     }
 
-    /// A redactor with every secret of the run so far.
     pub fn redactor(&self) -> Redactor {
         self.conductor.run().redactor().clone()
     }
@@ -118,7 +115,6 @@ impl RunLoop<'_, '_> {
         self.conductor.worked(self.conductor.host().elapsed())
     }
 
-    /// Ends the run, unless frames can no longer be delivered.
     pub fn close(mut self, outcome: Outcome, workflow: Option<WorkflowEnd>) -> Report {
         if self.conductor.is_lost() {
             return self.finish();

@@ -23,7 +23,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The maximum size of a record, in bytes.
 const RECORD_BYTES: u64 = 64 << 20;
 /// The maximum size of a file whose contents count. Of a larger one, its size and time do.
 const CONTENT_BYTES: u64 = 64 << 20;
@@ -54,7 +53,7 @@ impl Seen {
         })
     }
 
-    /// Reads the changed files of the work tree. `None`: that took too long, or the project is outside of the tree.
+    /// `None`: reading took too long, or the project is outside of the tree.
     pub(super) fn read(tree: &Arc<Baseline>, project: &Path, until: &Until) -> Option<Seen> {
         let own = project.strip_prefix(tree.root()).ok()?.join(HOME);
         let mut files = Digests::new();
@@ -86,10 +85,8 @@ fn digest(file: &Path) -> String {
     format!("{:o} {}", metadata.mode(), contents.unwrap_or_default())
 }
 
-/// The changed files that belong to a phase, and those that do not any longer.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct EarlierWork {
-    /// The files as the attempts left them.
     pub(super) files: BTreeSet<PathBuf>,
     /// The files that another hand has changed since, and those of passed phases that no commit will have.
     pub(super) foreign: BTreeSet<PathBuf>,
@@ -97,7 +94,6 @@ pub(super) struct EarlierWork {
     pub(super) due: Option<u16>,
 }
 
-/// The record of a phase.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Attempted {
     phase: u16,
@@ -113,7 +109,6 @@ pub(super) struct Attempted {
 }
 
 impl Attempted {
-    /// The record of an earlier run. `None`: there is none.
     pub(super) fn load(project: &Project, plan: &Path) -> Option<Attempted> {
         let bytes = project.read(&file(plan)?, RECORD_BYTES).ok().flatten()?;
         let record: Value = serde_json::from_slice(&bytes).ok()?;
@@ -131,8 +126,7 @@ impl Attempted {
         })
     }
 
-    /// The record of a phase that begins or continues now. `earlier`: the last record of the plan. `commits`: whether
-    /// the run makes commits.
+    /// `earlier`: the last record of the plan. `commits`: whether the run makes commits.
     pub(super) fn begin(phase: u16, commits: bool, seen: &Seen, earlier: Option<&Attempted>) -> Attempted {
         let share = earlier.map(|earlier| earlier.share(seen)).unwrap_or_default();
         let mut left = earlier.map(|earlier| earlier.left.clone()).unwrap_or_default();
@@ -152,8 +146,7 @@ impl Attempted {
         self.phase == phase
     }
 
-    /// The treatment of the changes in the work tree by a run with commits. `open`: the phase that it continues, if an
-    /// earlier run began it. `is_done`: whether the plan says that a phase has passed.
+    /// For a run with commits. `open`: the phase that it continues, if an earlier run began it.
     pub(super) fn earlier_work(&self, seen: &Seen, open: Option<u16>, is_done: impl Fn(u16) -> bool) -> EarlierWork {
         let mut work = self.share(seen);
         let continues = open == Some(self.phase);
@@ -173,7 +166,6 @@ impl Attempted {
         (self.changed, self.open) = (changed.collect(), false);
     }
 
-    /// The files of the work tree that belong to the phase.
     pub(super) fn share(&self, seen: &Seen) -> EarlierWork {
         let mut share = EarlierWork::default();
         for (path, now) in &seen.files {
@@ -195,7 +187,6 @@ impl Attempted {
         share
     }
 
-    /// Stores the record. Returns whether that succeeded.
     pub(super) fn store(&self, project: &Project, plan: &Path) -> bool {
         let digests =
             |files: &Digests| -> Value { files.iter().map(|(path, digest)| (name_of(path), json!(digest))).collect() };
@@ -208,12 +199,10 @@ impl Attempted {
     }
 }
 
-/// The record of a plan. `plan`: its folder.
 fn file(plan: &Path) -> Option<PathBuf> {
     Some(Path::new(LOCAL).join("attempts").join(plan.file_name()?).with_extension("json"))
 }
 
-/// A path as a JSON key.
 fn name_of(path: &Path) -> String {
     hex(path.as_os_str().as_bytes())
 }

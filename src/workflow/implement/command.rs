@@ -5,7 +5,7 @@ use crate::run::ShellCommand;
 /// Joins stdout and stderr and becomes `/bin/sh -c COMMAND`. The command is an argument, so it needs no quotes.
 const JOINED: &str = "exec 2>&1; exec /bin/sh -c \"$1\"";
 
-/// A command of the plan. `env`: the variables of the agent's entry; `phase`: the id of its phase in frames.
+/// `env`: the variables of the agent's entry; `phase`: the id of its phase in frames.
 pub(super) fn verify(text: &str, env: Vec<(String, String)>, phase: String) -> ShellCommand {
     ShellCommand { title: Some(text.to_owned()), phase: Some(phase), ..joined(text, env) }
 }
@@ -27,8 +27,7 @@ pub(super) fn hidden(script: &str, folder: String, arguments: [String; 3]) -> Sh
     ShellCommand { args: args.collect(), env: Vec::new(), title: None, phase: None }
 }
 
-/// The program that a command begins with, if its name stands there as it is. A path does not count, because the phase may
-/// create that file.
+/// `None`: the command begins with a path, which the phase may create, or with anything but a bare name.
 pub(super) fn program(command: &str) -> Option<&str> {
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"_.+-".contains(&b);
     let name = command.split_whitespace().next()?;

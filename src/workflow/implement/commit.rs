@@ -42,8 +42,7 @@ const CHANGED: i32 = 3;
 /// The exit status of [`GitStep::Settle`] if the commit and the work tree differ. The output names the files.
 const STRANGE: i32 = 4;
 
-/// Whether the commit of a phase has other content than the commands have judged. `status`: the exit status of
-/// [`GitStep::Settle`], and its output. `again`: the way to continue. Error: the commands cannot judge the commit.
+/// `status`: of [`GitStep::Settle`]. `again`: the way to continue. Error: the commands cannot judge the commit.
 pub(super) fn is_changed((status, output): (Option<i32>, &str), phase: &str, again: &str) -> Result<bool, Failure> {
     let why = match status {
         Some(0) => return Ok(false),
@@ -57,7 +56,7 @@ pub(super) fn is_changed((status, output): (Option<i32>, &str), phase: &str, aga
     Err(Failure { agent_message: said(output), ..Failure::new(Code::CommitFailed, message) })
 }
 
-/// The end of git's output for a failure. `None`: it is empty.
+/// `None`: the output is empty.
 pub(super) fn said(output: &str) -> Option<Text> {
     Some(last_bytes(output, 4 << 10)).filter(|said| !said.is_empty()).map(Into::into)
 }
@@ -111,16 +110,13 @@ pub(crate) struct Commits {
     before: Arc<Baseline>,
     /// The project's folder, relative to the root of the work tree.
     project: PathBuf,
-    /// The changes of earlier attempts and of passed phases.
     earlier: attempted::EarlierWork,
     /// Files of ours, relative to the root of the work tree.
     own: Vec<PathBuf>,
 }
 
-/// A query about the work tree.
 pub(crate) type StatusQuery = BackgroundTask<BaselineResult>;
 
-/// Looks at the work tree around a folder, in a thread of its own.
 pub(crate) fn look(folder: &Path) -> StatusQuery {
     let folder = folder.to_owned();
     BackgroundTask::start("git-status", LIMIT, move |until| Baseline::for_commit(&folder, until))
@@ -136,7 +132,6 @@ pub(crate) fn wait(mut look: StatusQuery) -> Option<BaselineResult> {
     result.recv().ok()
 }
 
-/// The reason why there are no commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoCommits {
     /// No git, or no work tree.
@@ -145,7 +140,6 @@ pub(crate) enum NoCommits {
     Failed,
 }
 
-/// The selection of files for the commit of a phase.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Share {
     /// The files to commit, relative to the root of the work tree.
@@ -163,8 +157,7 @@ impl From<Incomplete> for NoCommits {
 }
 
 impl Commits {
-    /// `project`: absolute and without links. `before`: its work tree before the first phase.
-    /// `earlier`: the changes of earlier attempts and of passed phases. `own`: files of ours that exist.
+    /// `project`: absolute and without links. `before`: from before the first phase. `own`: files of ours that exist.
     pub(crate) fn begin(
         project: &Path,
         before: Option<BaselineResult>,
@@ -186,12 +179,10 @@ impl Commits {
         changed.chain(self.before.nested().into_iter().filter(is_foreign)).collect()
     }
 
-    /// The number of the passed phase whose commit is missing.
     pub(crate) fn due(&self) -> Option<u16> {
         self.earlier.due
     }
 
-    /// The root of the work tree.
     pub(crate) fn root(&self) -> &Path {
         self.before.root()
     }
@@ -200,8 +191,7 @@ impl Commits {
         self.before.program()
     }
 
-    /// The share of a phase. `now`: the work tree; `last`: the one after the phase before, which `now` replaces;
-    /// `documents`: the plan's files and its specification, relative to the project's folder.
+    /// `last`: the work tree after the phase before, replaced by `now`. `documents`: relative to the project's folder.
     pub(crate) fn share(
         &self,
         now: Option<BaselineResult>,
@@ -258,12 +248,10 @@ impl Commits {
     }
 }
 
-/// The place of HEAD, if git could look.
 pub(crate) fn head(now: Option<BaselineResult>) -> Option<Head> {
     Some(now?.ok()??.head().clone())
 }
 
-/// The facts in the message of a phase's commit.
 pub(crate) struct CommitMessage<'a> {
     /// The name of the plan.
     pub(crate) plan: &'a str,
@@ -276,7 +264,6 @@ pub(crate) struct CommitMessage<'a> {
 }
 
 impl CommitMessage<'_> {
-    /// The text of the message. `template`: the user's.
     pub(crate) fn text(&self, template: Option<&str>) -> String {
         let CommitMessage { plan, target, number, title, tasks } = self;
         if let Some(template) = template {
@@ -286,7 +273,7 @@ impl CommitMessage<'_> {
         format!("{}\n\nPlan: {target}\nTasks: {tasks}\n", subject.trim_end())
     }
 
-    /// The template with its placeholders replaced. A value is not expanded again.
+    /// A value is not expanded again.
     fn filled(&self, template: &str) -> String {
         let number = self.number.to_string();
         let values = [("{plan}", self.plan), ("{n}", &*number), ("{title}", self.title), ("{tasks}", self.tasks)];
@@ -303,7 +290,6 @@ impl CommitMessage<'_> {
     }
 }
 
-/// The first files of a list as a message shows them, and the number of the others.
 pub(super) fn named(files: &[PathBuf], most: usize) -> String {
     let names: Vec<String> = files.iter().take(most).map(|file| shown(file)).collect();
     let more = files.len().saturating_sub(most);
@@ -311,7 +297,7 @@ pub(super) fn named(files: &[PathBuf], most: usize) -> String {
     format!("{}{more}", names.join(", "))
 }
 
-/// The list of files for [`SCRIPT`].
+/// The list of files for [`GitStep::script`].
 pub(crate) fn list(files: &[PathBuf]) -> Vec<u8> {
     use std::os::unix::ffi::OsStrExt;
     files.iter().flat_map(|path| path.as_os_str().as_bytes().iter().copied().chain([0])).collect()

@@ -19,7 +19,6 @@ use std::path::{Path, PathBuf};
 /// The maximum size of a record, in bytes: 10,000 paths of the greatest length that systems accept, in hex.
 const RECORD_BYTES: u64 = 128 << 20;
 
-/// The refusal of a phase that was begun and whose record is missing.
 pub(super) fn no_record(phase: &PlanPhase) -> Failure {
     let id = phase.id();
     let message = format!(
@@ -43,7 +42,7 @@ impl KeptState {
         Some(KeptState { folder: state_folder()?.join("spektacular/protected"), name: format!("{digest}-{phase}") })
     }
 
-    /// The state that an earlier run recorded. `None`: the record is missing or damaged.
+    /// `None`: the record is missing or damaged.
     pub(super) fn load(&self) -> Option<ProtectedState> {
         let folder = OpenFolder::open(&self.folder).ok()?;
         let file = folder.file(self.name.as_ref(), OFlags::RDONLY, 0).ok()?;
@@ -52,7 +51,7 @@ impl KeptState {
         ProtectedState::parse(&text)
     }
 
-    /// Records a state, in place of an earlier record of the phase.
+    /// Replaces an earlier record of the phase.
     pub(super) fn store(&self, state: &ProtectedState) -> io::Result<()> {
         std::fs::create_dir_all(&self.folder)?;
         let temporary = format!("{}.{}.new", self.name, std::process::id());
@@ -60,7 +59,6 @@ impl KeptState {
         folder.replace(self.name.as_ref(), OsStr::new(&temporary), 0o600, state.record().as_bytes())
     }
 
-    /// Removes the record, once the phase has passed.
     pub(super) fn forget(&self) {
         let _ = std::fs::remove_file(self.folder.join(&self.name));
     }

@@ -37,14 +37,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The maximum time for git to list the changes.
 const GIT_LIMIT: Duration = Duration::from_secs(5);
 /// The maximum time for the last look at the changes. A cancelled run must end soon.
 const REMEMBER_LIMIT: Duration = Duration::from_secs(1);
 /// The maximum length of a manual check in a warning, in characters.
 const SHOWN: usize = 80;
 
-/// The host of a real run.
 pub(super) struct PhaseIo<'r, 'o, 'p> {
     pub(super) outer: &'o mut WorkflowRun<'p>,
     pub(super) ready: &'r ReadyPlan,
@@ -54,7 +52,6 @@ pub(super) struct PhaseIo<'r, 'o, 'p> {
     has_judged: bool,
     /// The work tree after the last commit.
     pub(super) committed: Option<Arc<Baseline>>,
-    /// The facts about each phase for the report.
     pub(super) accounts: Vec<Account>,
     pub(super) steps: Vec<PlanStatus>,
     conversation: Conversation,
@@ -95,7 +92,6 @@ impl<'r, 'o, 'p> PhaseIo<'r, 'o, 'p> {
         }
     }
 
-    /// Reports the steps of the workflow.
     pub(super) fn tell_steps(&mut self) {
         let phases = self.ready.plan.phases.iter();
         let steps: Vec<(String, PlanStatus)> =
@@ -107,7 +103,7 @@ impl<'r, 'o, 'p> PhaseIo<'r, 'o, 'p> {
         &self.ready.plan.phases[index]
     }
 
-    /// The time that is left for the phase. `None`: no limit.
+    /// `None`: no limit.
     fn left(&self) -> Result<Option<Duration>, Stop> {
         let (Some(limit), Some(began)) = (self.ready.options.phase_timeout_s, self.began) else { return Ok(None) };
         match limit.duration().saturating_sub(self.outer.elapsed().saturating_sub(began)) {
@@ -131,7 +127,6 @@ impl<'r, 'o, 'p> PhaseIo<'r, 'o, 'p> {
         }
     }
 
-    /// The place of the record of a phase's protected paths.
     fn kept_state(&self, index: usize) -> Option<KeptState> {
         KeptState::for_phase(self.ready.project.folder(), &self.ready.path.folder, self.phase(index).number)
     }
@@ -145,7 +140,6 @@ impl<'r, 'o, 'p> PhaseIo<'r, 'o, 'p> {
         }
     }
 
-    /// Restores plan.md if somebody changed it.
     pub(super) fn restore(&mut self) -> Result<(), Stop> {
         let Some(back) = self.plan.restore()? else { return Ok(()) };
         let file = &self.ready.target;
@@ -191,13 +185,11 @@ impl<'r, 'o, 'p> PhaseIo<'r, 'o, 'p> {
         self.outer.agent().base.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
-    /// Asks a question that is answered with yes or no.
     fn confirm(&mut self, ask: Ask) -> Result<ManualAnswer, Stop> {
         let end = self.step(Step { work: StepWork::Ask(Box::new(ask)), limit: None, judge: None })?;
         Ok(end.reply.map_or(ManualAnswer::Unanswered, |reply| checked(&reply)))
     }
 
-    /// Waits for work in a thread, as a part of the run. `limit`: the time that the work may take.
     fn wait<T: Send + 'static>(
         &mut self,
         limit: Duration,
@@ -240,7 +232,6 @@ impl<'r, 'o, 'p> PhaseIo<'r, 'o, 'p> {
         }
     }
 
-    /// The prompt that begins a phase.
     fn first(&self, index: usize, earlier: bool, reopened: Option<&Failing>) -> SessionPrompt {
         let phase = prompt::phase(self.phase(index), earlier, reopened);
         self.ready.prompts.implement(&phase)
@@ -257,8 +248,7 @@ impl<'r, 'o, 'p> PhaseIo<'r, 'o, 'p> {
         files.for_each(|file| account.add(file));
     }
 
-    /// Whether the agent did something. `before`: the work tree before its turn, if git can list it. The run's own
-    /// baseline is not enough, because a fast agent may change a file before it is taken.
+    /// `before`: from before the turn. The run's own baseline can be too late: a fast agent changes files at once.
     fn acted(&mut self, said: &AgentTurn, before: Option<Arc<Baseline>>) -> Result<bool, Stop> {
         let reported = self.outer.seen().files.iter().any(|file| !is_own(file.path.shown()));
         let changed = self.changed_since(before)?;
@@ -266,14 +256,13 @@ impl<'r, 'o, 'p> PhaseIo<'r, 'o, 'p> {
         Ok(said.acted || reported || changed.unwrap_or(!sees_tools))
     }
 
-    /// The work tree now. `None`: git cannot list it.
+    /// `None`: git cannot list the work tree.
     fn work_tree(&mut self) -> Result<Option<Arc<Baseline>>, Stop> {
         let project = self.ready.project.folder().to_owned();
         Ok(self.wait(GIT_LIMIT, move |until| Baseline::now(&project, until).ok().flatten())?.flatten())
     }
 
-    /// Whether files outside `.spektacular` changed. `before`: the work tree before, if git can list it. `None`: git
-    /// cannot tell.
+    /// Whether files outside `.spektacular` changed. `None`: git cannot tell.
     fn changed_since(&mut self, before: Option<Arc<Baseline>>) -> Result<Option<bool>, Stop> {
         let Some(before) = before else { return Ok(None) };
         let own = self.ready.project.folder().join(HOME);
@@ -295,7 +284,6 @@ fn last_look<T: Send + 'static>(mut look: BackgroundTask<Option<T>>) -> Option<T
     found
 }
 
-/// A path of spektacular's own in the project.
 pub(super) fn is_own(path: &str) -> bool {
     Path::new(path).starts_with(HOME)
 }
@@ -354,7 +342,6 @@ impl PhaseHost for PhaseIo<'_, '_, '_> {
 
     fn mark(&mut self, at: Attempt, mark: Mark) -> Result<(), Stop> {
         if mark == Mark::InProgress {
-            // An attempt begins only if the budget is not used up.
             self.outer.budgets_left()?;
         }
         self.restore()?;

@@ -9,19 +9,15 @@ use crate::workflow::review::ReviewVerdict;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-/// A phase of the plan at the start of the run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LoopPhase {
-    /// The commands under `### Verify`, in order.
     pub(crate) commands: Vec<String>,
     pub(crate) manual: Vec<String>,
-    /// Whether the phase is done: all boxes are ticked, and the state line is missing or says passed.
     pub(crate) done: bool,
     /// Whether an earlier run made an attempt at the phase.
     pub(crate) begun: bool,
 }
 
-/// The state of a phase at the end of the loop.
 #[derive(Clone, Debug)]
 pub(crate) struct PhaseProgress {
     pub(crate) state: PhaseOutcome,
@@ -29,7 +25,6 @@ pub(crate) struct PhaseProgress {
     pub(crate) attempts: u32,
     /// The manual checks of the last attempt that nobody answered.
     pub(crate) unverified: Vec<String>,
-    /// The findings of the last review.
     pub(crate) findings: Vec<ReviewFinding>,
     /// The number of times that findings went back to the agent.
     rounds: u32,
@@ -46,7 +41,6 @@ pub(crate) enum Mark {
     Reopened,
 }
 
-/// A command that failed, and the way it ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Failing {
     pub(crate) command: String,
@@ -65,28 +59,22 @@ pub(crate) struct Failing {
 /// The exit status with which a shell reports that it did not find a command.
 const NOT_FOUND: i32 = 127;
 
-/// The reason why an attempt failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// A command did not pass.
     Command(Failing),
     /// These protected paths changed since the phase began.
     Protected(Vec<String>),
     /// The agent did nothing. The command of the phase that failed last in this run.
     Idle(Option<Box<Failing>>),
-    /// A manual check was answered with No.
     Manual(String),
-    /// The commands passed, and a review found this.
     Review(Vec<ReviewFinding>),
 }
 
 impl Failing {
-    /// Whether the shell did not find the command.
     pub(crate) fn not_found(&self) -> bool {
         self.exit_code == Some(NOT_FOUND)
     }
 
-    /// Whether the command may pass if it runs once more.
     fn may_be_flaky(&self) -> bool {
         !(self.timed_out || self.no_shell || self.not_found()) && self.changed.is_empty()
     }
@@ -140,7 +128,6 @@ pub(crate) trait PhaseHost {
     fn end(&mut self, phase: usize);
     /// Writes the state line, and the boxes if the mark changes them.
     fn mark(&mut self, at: Attempt, mark: Mark) -> Result<(), Self::Stop>;
-    /// Reports the phase's progress to the orchestrator.
     fn tell(&mut self, at: Attempt, step: PhaseState, why: Option<&Fault>);
     /// Gives the agent a turn. Afterwards, nothing of the agent runs any longer, and plan.md is as it was.
     fn turn(&mut self, at: Attempt, prompt: TurnPrompt<'_>) -> Result<AgentTurn, Self::Stop>;
@@ -152,32 +139,26 @@ pub(crate) trait PhaseHost {
     fn lacks_program(&mut self, failing: &Failing) -> Result<bool, Self::Stop>;
     /// Whether a phase whose commands pass before any work counts as passed.
     fn accepts_done(&mut self, at: Attempt) -> Result<bool, Self::Stop>;
-    /// Runs a command. `None`: it passed.
+    /// `None`: the command passed.
     fn command(&mut self, at: Attempt, command: &str) -> Result<Option<Failing>, Self::Stop>;
     /// Notes the work that all commands of a phase have judged, for its commit.
     fn judged(&mut self, phase: usize) -> Result<(), Self::Stop>;
-    /// Reports that a command failed, and passed when it ran once more.
     fn tell_flaky(&mut self, at: Attempt, command: &str);
-    /// Has a session review the phase. Also returns whether it may have changed files.
+    /// Also returns whether the review may have changed files.
     fn review(&mut self, at: Attempt) -> Result<(ReviewVerdict, bool), Self::Stop>;
-    /// Reports findings that stay open.
     fn tell_open(&mut self, at: Attempt, findings: &[ReviewFinding]);
-    /// Asks for a manual check.
     fn manual(&mut self, at: Attempt, text: &str) -> Result<ManualAnswer, Self::Stop>;
     /// Commits a passed phase, if the run commits. Returns whether the commit has other content than the commands judged.
     fn commit(&mut self, phase: usize) -> Result<bool, Self::Stop>;
 }
 
-/// The reason why a phase did not pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
     /// The last attempt failed, or the final check failed twice in the phase.
     Verification,
     /// The agent did nothing in two attempts in a row.
     NoProgress,
-    /// The agent says that it cannot continue.
     Blocked(String),
-    /// There is no `/bin/sh`.
     NoShell,
     /// The program of a command is missing before any attempt.
     NoProgram,
@@ -191,7 +172,6 @@ pub(crate) enum LoopEnd {
     Complete,
     /// The maximum number of phases has passed.
     Enough,
-    /// A phase did not pass.
     Failed(Attempt, Why, Fault),
 }
 
@@ -230,7 +210,6 @@ impl<'p> Loop<'p> {
         }
     }
 
-    /// Carries out the plan.
     pub(crate) fn run<W: PhaseHost>(&mut self, host: &mut W) -> Result<LoopEnd, W::Stop> {
         loop {
             let Some(phase) = self.first_open() else {
@@ -511,8 +490,7 @@ impl<'p> Loop<'p> {
     }
 }
 
-/// Runs a command, and once more if it fails: one that passes then is flaky, and not the agent's fault. `None`: it
-/// passed.
+/// Runs a failed command once more: one that passes then is flaky, and not the agent's fault. `None`: it passed.
 fn run_command<W: PhaseHost>(at: Attempt, command: &str, host: &mut W) -> Result<Option<Failing>, W::Stop> {
     let first = run_once(at, command, host)?;
     if !first.as_ref().is_some_and(Failing::may_be_flaky) {
@@ -525,8 +503,7 @@ fn run_command<W: PhaseHost>(at: Attempt, command: &str, host: &mut W) -> Result
     Ok(second)
 }
 
-/// Runs a command. A command that changes a protected path has failed: it could rewrite the next check. `None`: it
-/// passed.
+/// A command that changes a protected path has failed: it could rewrite the next check. `None`: it passed.
 fn run_once<W: PhaseHost>(at: Attempt, command: &str, host: &mut W) -> Result<Option<Failing>, W::Stop> {
     let failing = host.command(at, command)?;
     let changed = host.differences(at.phase)?;

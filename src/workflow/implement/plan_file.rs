@@ -21,22 +21,19 @@ pub(super) struct PlanFile {
     again: &'static str,
 }
 
-/// The result of restoring plan.md.
 #[derive(Debug)]
 pub(super) struct PutBack {
     /// The new place of the changed file. `None`: the file was missing, or could not be kept.
     pub(super) kept: Option<MovedFile>,
-    /// Whether there was none.
     pub(super) was_gone: bool,
 }
 
 impl PlanFile {
-    /// `again`: the way to continue, as a part of a sentence.
     pub(super) fn new(project: Project, path: PathBuf, text: String, again: &'static str) -> PlanFile {
         PlanFile { project, path, text, again }
     }
 
-    /// Restores the file if somebody changed it. Keeps the changed file.
+    /// Keeps the changed file.
     pub(super) fn restore(&mut self) -> Result<Option<PutBack>, Stop> {
         let found = self.project.read(&self.path, FILE_BYTES_MAX);
         if matches!(&found, Ok(Some(bytes)) if bytes == self.text.as_bytes()) {

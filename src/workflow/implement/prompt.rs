@@ -51,7 +51,6 @@ pub(super) fn failure(attempt: u32, of: u32, fault: &Fault) -> String {
     format!("Attempt {attempt} of {of}\n\n{what}")
 }
 
-/// The first paths, each on a line of its own.
 fn path_list(paths: &[String]) -> String {
     let mut text: String = paths.iter().take(PATHS).map(|path| format!("\n- {path}")).collect();
     if paths.len() > PATHS {
@@ -60,7 +59,6 @@ fn path_list(paths: &[String]) -> String {
     text
 }
 
-/// A failed command with the end of its output.
 fn command(failing: &Failing) -> String {
     let how = match (failing.timed_out, failing.exit_code, failing.signal) {
         (true, ..) => "its time limit expired".to_owned(),

@@ -30,18 +30,15 @@ const BYTES: u64 = 64 << 20;
 /// The folders that change during normal work, relative to the project's folder.
 const OWN: [&str; 2] = [HOME, ".git"];
 
-/// The reason why the protected paths were not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Unread {
     /// The paths exceed [`FILES`] or [`BYTES`].
     TooLarge,
-    /// This path cannot be read.
     Unreadable(PathBuf),
     GivenUp,
 }
 
 impl Unread {
-    /// The refusal of a phase whose protected paths were not read.
     pub(crate) fn refusal(self, phase: &PlanPhase) -> Failure {
         let id = phase.id();
         match self {
@@ -72,8 +69,7 @@ enum Held {
         size: u64,
         digest: [u64; 2],
     },
-    /// `leads_to`: the file or folder at the end of all links, relative to the project's folder if inside. `None`: it
-    /// does not exist.
+    /// `leads_to`: the end of all links, relative to the project's folder if inside. `None`: it does not exist.
     Link {
         target: OsString,
         leads_to: Option<PathBuf>,
@@ -94,8 +90,7 @@ pub(crate) struct ProtectedState {
 
 type HeldPaths = BTreeMap<PathBuf, Held>;
 
-/// The inodes of the protected files and folders, with their change times. A folder's changes if it is moved away and
-/// back, which changes nothing about its files.
+/// A folder's change time changes if it is moved away and back, which changes nothing about its files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stamps(BTreeMap<PathBuf, Stamp>);
 
@@ -110,7 +105,6 @@ impl Stamps {
     }
 }
 
-/// A look at the protected paths.
 #[derive(Debug, Default)]
 pub(crate) struct Looked {
     /// The changed paths, in order, relative to the project's folder.
@@ -136,8 +130,7 @@ impl Keys {
 }
 
 impl ProtectedState {
-    /// Reads the paths, which are relative to the project's folder. An entry of `known` stays as it is there. Error: the
-    /// paths exceed the limits, one cannot be read, or the work was given up.
+    /// `entries`: relative to the project's folder. Those of `known` stay as they are there.
     pub(crate) fn read(
         project: &Path,
         entries: &[String],
@@ -165,8 +158,7 @@ impl ProtectedState {
         self.held.extend(other.held.iter().map(|(entry, paths)| (entry.clone(), paths.clone())));
     }
 
-    /// The state as text, for a later run: the keys, and for each entry a line of its own and one for each path. Paths
-    /// are in hex.
+    /// For a later run: the keys, then for each entry a line of its own and one for each path. Paths are in hex.
     pub(super) fn record(&self) -> String {
         let Keys([a, b, c, d]) = self.keys;
         let mut text = format!("{a:x} {b:x} {c:x} {d:x}\n");
@@ -179,7 +171,7 @@ impl ProtectedState {
         text
     }
 
-    /// Reads a state from text. `None`: the text is not such a record.
+    /// `None`: the text is not such a record.
     pub(super) fn parse(text: &str) -> Option<ProtectedState> {
         let mut lines = text.lines();
         let keys: Vec<u64> = lines.next()?.split(' ').map(number).collect::<Option<_>>()?;
@@ -196,8 +188,7 @@ impl ProtectedState {
         Some(ProtectedState { held, keys })
     }
 
-    /// The protected files and folders that only links lead to: relative to the project's folder if inside, otherwise
-    /// absolute.
+    /// Paths that only links lead to: relative to the project's folder if inside, otherwise absolute.
     pub(crate) fn behind_links(&self) -> impl Iterator<Item = String> {
         let is_new = |path: &Path| !self.held.keys().any(|entry| path.starts_with(entry));
         let all = self.held.values().flatten();
@@ -205,7 +196,6 @@ impl ProtectedState {
             .map(|(path, _)| path.to_string_lossy().into_owned())
     }
 
-    /// Compares the paths with their state now.
     pub(crate) fn look(&self, project: &Path, until: &Until) -> Looked {
         let mut differing = BTreeSet::new();
         let mut stamps = BTreeMap::new();
@@ -430,7 +420,6 @@ impl<'a> Walk<'a> {
         self.stamps.insert(path.to_owned(), stamp);
     }
 
-    /// Adds a path that cannot be read.
     fn unknown(&mut self, path: PathBuf) -> Result<(), Unread> {
         self.count(0)?;
         self.unreadable.get_or_insert_with(|| path.clone());
@@ -483,8 +472,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The digest of a file's first `size` bytes. Opening neither follows a link nor blocks, because something else may
-    /// have taken the file's place.
+    /// Neither follows a link nor blocks, because something else may have taken the file's place.
     fn digest(&self, path: &Path, size: u64) -> Option<[u64; 2]> {
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
         let file = OpenOptions::new().read(true).custom_flags(i32::try_from(flags).ok()?).open(path).ok()?;

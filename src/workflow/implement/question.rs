@@ -5,12 +5,10 @@ use crate::agent::Reply;
 use crate::protocol::question::{Answer, Ask, Kind};
 use crate::protocol::words::Purpose;
 
-/// The question for a manual check.
 pub(crate) fn manual(text: &str) -> Ask {
     Ask::new(Purpose::Clarification, Kind::Confirm, "Manual check", text)
 }
 
-/// The question whether a phase counts as passed because its commands pass before any work.
 pub(super) fn done_already(id: &str, title: &str) -> Ask {
     let text = format!("The commands of {id} ({title}) pass already. Count the phase as done, without the agent?");
     let default = Some(Answer::Bool(false));

@@ -29,7 +29,6 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The location of the plan, and the settings for carrying it out.
 #[derive(Debug)]
 pub(crate) struct Target {
     pub(super) project: Project,
@@ -39,8 +38,7 @@ pub(crate) struct Target {
     pub(super) options: WorkflowSettings,
 }
 
-/// Finds the plan. `from`: the base of relative paths on the command line. `None`: the plan comes with run.start.
-/// Error: the plan does not exist, or lies outside the project.
+/// `from`: the base of relative paths on the command line. `None`: the plan comes with run.start.
 pub(crate) fn admit(
     settings: &mut Settings,
     options: WorkflowSettings,
@@ -72,17 +70,14 @@ const DIGEST_LIMIT: Duration = Duration::from_secs(2);
 /// The time limit for reading a plan and its protected files.
 pub(super) const READ_LIMIT: Duration = Duration::from_secs(24 * 3600);
 
-/// The plan as a dry run shows it.
 pub(crate) struct Preview {
-    /// The plan as people see it.
     pub target: String,
     pub plan: WorkPlan,
     /// The prompt of the first open phase. Empty: no phase is open.
     pub prompt: SessionPrompt,
 }
 
-/// Reads a plan without changing anything. Fails like a run would, except for consent and locks. Error: the plan, its
-/// prompts or the work tree cannot be used.
+/// Changes nothing. Fails like a run would, except for consent and locks.
 pub(crate) fn preview(
     settings: &mut Settings,
     options: WorkflowSettings,
@@ -99,7 +94,6 @@ pub(crate) fn preview(
     Ok(Preview { target: ready.target, plan: ready.plan, prompt })
 }
 
-/// A plan that can be carried out.
 pub(super) struct ReadyPlan {
     pub(super) project: Project,
     pub(super) path: PlanPath,
@@ -112,7 +106,6 @@ pub(super) struct ReadyPlan {
     pub(super) warnings: Vec<(Warning, String)>,
 }
 
-/// A plan that cannot be carried out.
 pub(super) struct Unfit {
     pub(super) failure: Failure,
     /// The number of tasks. `None`: the plan could not be read.
@@ -137,7 +130,6 @@ impl ReadyPlan {
         BackgroundTask::start("plan", READ_LIMIT, move |until| ReadyPlan::read(target, &settings, &places, until))
     }
 
-    /// Reads and checks the plan and the prompts.
     pub(super) fn read(
         target: Target,
         settings: &Settings,
@@ -176,7 +168,7 @@ impl ReadyPlan {
         Ok(ReadyPlan { prompts, warnings, options, target: shown, project, path, text, plan })
     }
 
-    /// The query about the work tree. `None`: the run makes no commits.
+    /// `None`: the run makes no commits.
     pub(super) fn look(&self) -> Option<StatusQuery> {
         self.options.commit.then(|| commit::look(self.project.folder()))
     }
@@ -188,7 +180,6 @@ impl ReadyPlan {
         std::iter::once(self.path.file.clone()).chain(files).chain(spec).collect()
     }
 
-    /// The changes of earlier attempts and of passed phases.
     fn earlier(&self, before: &Option<BaselineResult>) -> attempted::EarlierWork {
         let record = Attempted::load(&self.project, &self.path.folder);
         let Some((record, Ok(Some(tree)))) = record.zip(before.as_ref()) else {
@@ -201,7 +192,7 @@ impl ReadyPlan {
         seen.map(|seen| record.earlier_work(&seen, open, is_done)).unwrap_or_default()
     }
 
-    /// Prepares the commits. `before`: the state of the work tree. `own`: files of ours, which no commit takes.
+    /// `own`: files of ours, which no commit takes.
     pub(super) fn commits(&self, before: Option<BaselineResult>, own: &[PathBuf]) -> Result<Commits, Failure> {
         let earlier = self.earlier(&before);
         let commits = Commits::begin(self.project.folder(), before, earlier, own).map_err(|why| {
@@ -223,7 +214,6 @@ impl ReadyPlan {
         Ok(commits)
     }
 
-    /// The consent to the commands of the plan.
     pub(super) fn consent(&self) -> Consent {
         let commands = self
             .plan
@@ -241,14 +231,12 @@ impl ReadyPlan {
     }
 }
 
-/// The warning about a specification that has changed since the plan was written.
 fn spec_changed(project: &Project, plan: &WorkPlan) -> Option<(Warning, String)> {
     let text = |spec: &SpecLine| format!("{} has changed since the plan was made", shown(Path::new(&spec.path)));
     let spec = plan.spec.as_ref().filter(|_| spec_has_changed(project, plan))?;
     Some((Warning::SpecChanged, text(spec)))
 }
 
-/// The prompts, with the values that every phase shares.
 pub(super) struct Prompts {
     implement: PromptText,
     retry: PromptText,
@@ -292,7 +280,6 @@ impl Prompts {
         Ok((prompts, warnings))
     }
 
-    /// The prompt of the first turn of a phase.
     pub(super) fn implement(&self, phase: &str) -> SessionPrompt {
         self.values.fill(&self.implement, |name| match name {
             "phase" => Some(phase),
@@ -308,7 +295,6 @@ impl Prompts {
         text.map(|text| review::prompt(&self.values, text, (phase, spec.trim(), difference))).unwrap_or_default()
     }
 
-    /// The prompt of a further turn.
     pub(super) fn retry(&self, failure: &str) -> SessionPrompt {
         self.values.fill(&self.retry, |name| (name == "failure").then_some(failure))
     }

@@ -18,17 +18,14 @@ use std::time::Duration;
 /// The maximum number of files of a phase in the report.
 const FILES: usize = 1000;
 
-/// The attempts, time and money that a run spent on a phase.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Account {
     pub(super) took: Duration,
-    /// In US dollars.
     pub(super) cost_usd: Option<f64>,
     /// The agent that worked on it last.
     pub(super) agent: Option<String>,
     /// The agent that reviewed it last.
     pub(super) reviewed_by: Option<String>,
-    /// The files that its sessions changed.
     pub(super) files: Vec<ArtifactRef>,
     pub(super) commit: Option<String>,
     /// The move of HEAD to another branch, or off its commit.
@@ -66,8 +63,7 @@ pub(super) fn report(phase: &PlanPhase, progress: &PhaseProgress, account: &Acco
     }
 }
 
-/// The failure for a phase that did not pass. `denials`: a sentence about denied permissions.
-/// `again`: the way to continue.
+/// `again`: the way to continue. `denials`: a sentence about denied permissions.
 pub(super) fn failed(
     ready: &ReadyPlan,
     at: Attempt,
@@ -120,7 +116,6 @@ pub(super) fn failed(
     with_detail(failure, at, id, fault)
 }
 
-/// Adds the facts about the phase and its failed command.
 fn with_detail(mut failure: Failure, at: Attempt, id: String, fault: &Fault) -> Failure {
     let mut detail = PhaseFailure { phase: id, attempt: at.number.into(), ..PhaseFailure::default() };
     let failing = match fault {

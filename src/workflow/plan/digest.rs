@@ -7,8 +7,7 @@ use std::fmt;
 pub struct Digest(String);
 
 impl Digest {
-    /// The digest of a specification's bytes: FNV-1a with 128 bits. It detects changes. It does not resist deliberate
-    /// collisions, but a collision would only suppress a warning.
+    /// FNV-1a with 128 bits. A deliberate collision is possible, and would only suppress a warning.
     pub fn of(bytes: &[u8]) -> Digest {
         const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
         const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;

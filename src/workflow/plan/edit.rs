@@ -12,11 +12,8 @@ use std::ops::Range;
 pub enum PlanChange {
     /// Sets the state line of the phase with this number.
     State(u16, StateLine),
-    /// Ticks all boxes of the phase with this number.
     Tick(u16),
-    /// Unticks all boxes of the phase with this number.
     Untick(u16),
-    /// Sets the digest of the specification.
     Spec(Digest),
 }
 
@@ -92,7 +89,6 @@ fn boxes(lines: &[TextLine<'_>], old: &str, new: &str) -> Vec<Edit> {
     lines.iter().filter(is_old).map(|line| (place(line), new.to_owned())).collect()
 }
 
-/// The text without this program's own lines.
 pub fn without_own_lines(text: &str) -> String {
     let lines = lines(text, &mut Violations::default());
     lines.iter().filter(|line| !is_own(line)).map(|line| &text[line.at.clone()]).collect()

@@ -15,11 +15,8 @@ pub use own::{State, StateLine};
 pub use phase::{Manual, PlanPhase, Protected, Task, VerifyCommand};
 pub use rules::{Checked, read};
 
-/// The maximum number of phases in a plan.
 pub const PHASES_MAX: usize = 99;
-/// The maximum number of tasks in a phase.
 pub const TASKS_MAX: usize = 99;
-/// The maximum number of protected entries in a phase.
 pub const PROTECTED_MAX: usize = 50;
 
 /// A plan, as far as it is valid.
@@ -34,7 +31,6 @@ pub struct WorkPlan {
     pub phases: Vec<PlanPhase>,
 }
 
-/// The line that names the specification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecLine {
     /// The path, relative to the project's folder.
@@ -44,7 +40,6 @@ pub struct SpecLine {
 }
 
 impl WorkPlan {
-    /// The number of tasks in all phases.
     pub fn tasks(&self) -> usize {
         self.phases.iter().map(|phase| phase.tasks.len()).sum()
     }
@@ -56,7 +51,6 @@ impl WorkPlan {
         all.peek().is_some().then(|| all.all(|is_done| is_done))
     }
 
-    /// The first phase that is not done.
     pub fn first_open(&self) -> Option<&PlanPhase> {
         self.phases.iter().find(|phase| !phase.is_done())
     }

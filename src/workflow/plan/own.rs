@@ -5,18 +5,13 @@ use crate::protocol::words::word_enums;
 use crate::workflow::markdown::TextLine;
 use std::fmt;
 
-/// The beginning of such a line.
 const OPEN: &str = "<!-- spektacular:";
 const CLOSE: &str = " -->";
-/// The maximum length of the time in a state line, in bytes.
 const TIME_BYTES_MAX: usize = 40;
 
 word_enums! {
-    /// The state of a phase as plan.md records it.
     pub enum State {
-        /// An attempt has begun.
         InProgress = "in_progress",
-        /// The phase's commands have passed.
         Passed = "passed",
         /// The attempts at the phase have failed, or the final check reopened it.
         Failed = "failed",
@@ -26,7 +21,6 @@ word_enums! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateLine {
     pub state: State,
-    /// The number of attempts so far.
     pub attempts: u32,
     /// The time, such as `2026-02-20T10:00:00.000Z`.
     pub at: String,
@@ -51,7 +45,6 @@ impl fmt::Display for StateLine {
     }
 }
 
-/// The digest in one of this program's own lines.
 pub(super) fn digest(line: &str) -> Option<Digest> {
     let [spec] = words(line)?[..] else { return None };
     Digest::parse(spec.strip_prefix("spec=")?)

@@ -13,11 +13,8 @@ pub struct PlanPhase {
     /// The state line directly below the heading.
     pub state: Option<StateLine>,
     pub tasks: Vec<Task>,
-    /// The commands that must pass, in order.
     pub verify: Vec<VerifyCommand>,
-    /// The manual checks, in order.
     pub manual: Vec<Manual>,
-    /// The files and folders that must not change.
     pub protect: Vec<Protected>,
     /// The text below the heading, unchanged but without the state line.
     pub text: String,
@@ -37,7 +34,6 @@ pub struct Task {
     pub line: usize,
 }
 
-/// A command that must pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifyCommand {
     /// The command, for `/bin/sh -c`.
@@ -48,13 +44,11 @@ pub struct VerifyCommand {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manual {
-    /// The condition to check.
     pub text: String,
     /// The line, from 1.
     pub line: usize,
 }
 
-/// A file or folder that must not change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Protected {
     /// The path relative to the project's folder, without a leading `./` or a trailing `/`.
@@ -71,7 +65,6 @@ impl PlanPhase {
         format!("P{}", self.number)
     }
 
-    /// Whether an earlier run made an attempt at the phase.
     pub fn was_attempted(&self) -> bool {
         self.state.as_ref().is_some_and(|line| line.attempts > 0)
     }

@@ -9,7 +9,6 @@ use crate::workflow::violation::{Rule, Violation, Violations};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// A plan with its violations so far.
 #[derive(Debug)]
 pub struct Checked {
     pub plan: WorkPlan,
@@ -66,7 +65,7 @@ impl Checked {
         }
     }
 
-    /// Checks that the plan names this specification. `path`: relative to the project's folder.
+    /// `path`: relative to the project's folder.
     pub fn names(&mut self, path: &str) {
         match &self.plan.spec {
             None => self.found.absent(
@@ -80,13 +79,12 @@ impl Checked {
         }
     }
 
-    /// The violations, without those of ignored rules. `file`: the file's name in them.
+    /// `file`: the file's name in the violations.
     pub fn violations(self, file: &str, ignored: &[Rule]) -> (WorkPlan, Vec<Violation>) {
         (self.plan, self.found.sorted(file, ignored))
     }
 }
 
-/// The place of a phase.
 struct At {
     number: u16,
     title: String,
@@ -94,7 +92,6 @@ struct At {
     lines: Range<usize>,
 }
 
-/// Finds the phases, and checks their headings.
 fn places(lines: &[TextLine<'_>], found: &mut Violations) -> Vec<At> {
     let mut places: Vec<At> = Vec::new();
     let (mut open, mut highest) = (false, 0);

@@ -7,7 +7,6 @@ use crate::protocol::workflow::HOME;
 use crate::workflow::markdown::{FencePlace, TextLine};
 use crate::workflow::violation::{Rule, Violations};
 
-/// The section that a line of a phase is in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Section {
     Other,
@@ -15,7 +14,7 @@ enum Section {
     Protect,
 }
 
-/// Reads both sections into the phase. `lines`: the lines below the heading of the phase.
+/// `lines`: those below the heading of the phase.
 pub(super) fn read(lines: &[TextLine<'_>], phase: &mut PlanPhase, found: &mut Violations) {
     let (mut section, mut sections, mut fences) = (Section::Other, 0, 0);
     for line in lines {

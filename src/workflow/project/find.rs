@@ -23,12 +23,11 @@ pub enum Argument {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanPath {
     pub folder: PathBuf,
-    /// The plan's main file.
     pub file: PathBuf,
 }
 
 impl Argument {
-    /// Reads an argument. `what`: SPEC or PLAN. Error: it is neither a path nor a name.
+    /// `what`: SPEC or PLAN. Error: the text is neither a path nor a name.
     pub fn parse(what: &str, text: &OsStr) -> Result<Argument, Failure> {
         let bytes = text.as_encoded_bytes();
         if bytes.contains(&b'/') || bytes.ends_with(b".md") {
@@ -71,8 +70,7 @@ impl Project {
         Ok(Project { folder })
     }
 
-    /// The specification that an argument names, relative to the project's folder. `from`: the base of relative paths.
-    /// Error: it does not exist, or lies outside the project.
+    /// Relative to the project's folder. `from`: the base of relative paths. Error: it does not exist, or lies outside.
     pub fn spec(&self, argument: &Argument, from: &Path) -> Result<PathBuf, Failure> {
         match argument {
             Argument::Path(path) => self.inside("SPEC", path, from),
@@ -84,7 +82,7 @@ impl Project {
         }
     }
 
-    /// The plan that an argument names. Error: it does not exist, or lies outside the project.
+    /// Error: the plan does not exist, or lies outside the project.
     pub fn plan(&self, argument: &Argument, from: &Path) -> Result<PlanPath, Failure> {
         let (plan, what, name) = match argument {
             Argument::Path(path) => {
@@ -96,8 +94,7 @@ impl Project {
         self.must_be_file(&plan.file, || what, others).map(|()| plan)
     }
 
-    /// A user's path as a path relative to the project's folder, without links. It must exist. `what`: the argument.
-    /// Error: it does not exist, or lies outside the project.
+    /// Returns a user's path relative to the project's folder, without links. Error: it is missing, or lies outside.
     pub fn inside(&self, what: &str, path: &Path, from: &Path) -> Result<PathBuf, Failure> {
         let outside = || {
             let message = format!(
@@ -117,7 +114,7 @@ impl Project {
         Ok(inside.join(name))
     }
 
-    /// Refuses a path without a regular file. `others`: a sentence that lists the files that exist, or an empty text.
+    /// `others`: a sentence that lists the files that exist, or an empty text.
     fn must_be_file(
         &self,
         path: &Path,

@@ -11,32 +11,27 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Component, Path};
 
-/// The kind of an entry in a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Entry {
     File,
     Folder,
-    /// A symbolic link to anything.
     Link,
     /// A pipe, a socket or a device.
     Other,
 }
 
-/// The reason why a file cannot be read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileProblem {
     /// The path leaves the project, passes through a link, or does not name a regular file.
     Outside,
-    /// The file is larger than its limit.
     TooLarge,
     /// The system has no room: a full disk, or a limit of file sizes or of open files.
     Exhausted,
-    /// Any other error of the system.
     Io(ErrorKind),
 }
 
 impl FileProblem {
-    /// The failure of a workflow that needs the file. `what`: the file, as the subject of a sentence.
+    /// `what`: the file, as the subject of a sentence.
     pub fn refusal(self, what: &str) -> Failure {
         match self {
             FileProblem::Outside => Failure::refused_for(
@@ -75,14 +70,13 @@ fn problem(error: io::Error) -> FileProblem {
     }
 }
 
-/// An open folder of the project, and the name of an entry in it.
 struct Place {
     folder: OpenFolder,
     name: OsString,
 }
 
 impl Project {
-    /// The kind of entry that a path names. `None`: the entry does not exist.
+    /// `None`: the entry does not exist.
     pub fn entry(&self, path: &Path) -> Result<Option<Entry>, FileProblem> {
         Ok(self.place(path)?.and_then(|place| place.entry()))
     }
@@ -121,8 +115,7 @@ impl Project {
         self.write(path, bytes).map(|()| true)
     }
 
-    /// Moves a file or a folder by one rename. Creates the missing folders of the new path, and replaces a file or an
-    /// empty folder there.
+    /// Creates the missing folders of the new path, and replaces a file or an empty folder there.
     pub fn rename(&self, from: &Path, to: &Path) -> Result<(), FileProblem> {
         let from = self.place(from)?.ok_or(FileProblem::Io(ErrorKind::NotFound))?;
         let to = self.place_for(to)?;
@@ -159,7 +152,7 @@ impl Project {
         }
     }
 
-    /// The open folder that holds the entry of a path. Creates missing folders.
+    /// Creates missing folders.
     fn place_for(&self, path: &Path) -> Result<Place, FileProblem> {
         self.walk(path, OpenFolder::enter)
     }

@@ -5,13 +5,10 @@ pub use crate::protocol::workflow::HOME;
 use crate::workflow::name::Slug;
 use std::path::{Path, PathBuf};
 
-/// The project's configuration.
 pub const CONFIG: &str = ".spektacular/config.json";
 pub const SPECS: &str = ".spektacular/specs";
 pub const PLANS: &str = ".spektacular/plans";
-/// The project's texts for prompts.
 pub const PROMPTS: &str = ".spektacular/prompts";
-/// The project's knowledge for agents.
 pub const KNOWLEDGE: &str = ".spektacular/knowledge";
 /// This machine's own data: sessions, locks, replaced files.
 pub const LOCAL: &str = ".spektacular/local";
@@ -19,7 +16,6 @@ pub const LOCAL: &str = ".spektacular/local";
 /// The files of a plan. The first one is the plan itself.
 pub const PLAN_FILES: [&str; 3] = ["plan.md", "research.md", "context.md"];
 
-/// The finished specification of this name.
 pub fn spec_file(name: &Slug) -> PathBuf {
     format!("{SPECS}/{name}.md").into()
 }

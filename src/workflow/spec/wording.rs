@@ -3,9 +3,7 @@
 use crate::workflow::markdown::{TextLine, item_text};
 use crate::workflow::violation::{Rule, Violations};
 
-/// The file endings of code.
 const ENDINGS: [&str; 14] = ["ts", "js", "tsx", "jsx", "py", "go", "rs", "java", "rb", "php", "c", "cpp", "h", "hpp"];
-/// The first words of shell commands.
 const COMMANDS: [&str; 20] = [
     "npm", "npx", "yarn", "pnpm", "git", "docker", "kubectl", "curl", "wget", "bash", "sh", "cd", "mkdir", "rm", "cp",
     "mv", "cat", "grep", "awk", "sed",
@@ -94,7 +92,6 @@ const SUBCOMMANDS: [&str; 22] = [
     "add", "apply", "build", "checkout", "ci", "clone", "commit", "compose", "delete", "exec", "fetch", "get", "init",
     "install", "merge", "pull", "push", "rebase", "run", "start", "switch", "test",
 ];
-/// The headings of sections about a solution.
 const SOLUTIONS: [&str; 4] = ["technical notes", "implementation notes", "fix approach", "how to fix"];
 /// Words that call the code below them an example.
 const EXAMPLES: [&str; 3] = ["example", "bad", "good"];
@@ -102,7 +99,6 @@ const EXAMPLES: [&str; 3] = ["example", "bad", "good"];
 /// Names of products that look like files of code.
 const PRODUCTS: [&str; 8] = ["backbone", "d3", "ember", "next", "node", "nuxt", "three", "vue"];
 
-/// Checks the words of a line outside fences.
 pub(super) fn check(line: &TextLine<'_>, found: &mut Violations) {
     if !line.is_outside() {
         return;
@@ -129,7 +125,6 @@ pub(super) fn check(line: &TextLine<'_>, found: &mut Violations) {
     }
 }
 
-/// Whether a line above a fence calls it an example.
 pub(super) fn is_about_an_example(line: &str) -> bool {
     words(line).any(|word| EXAMPLES.iter().any(|example| word.eq_ignore_ascii_case(example)))
 }
@@ -167,7 +162,6 @@ fn names_a_line(text: &str) -> bool {
     (0..words.len()).any(|at| is_line(at) && near(at).into_iter().any(is_file))
 }
 
-/// A word without the punctuation around it.
 fn bare(word: &str) -> &str {
     word.trim_matches(|c| !is_word(c) && c != '/' && c != '.').trim_end_matches('.')
 }

@@ -5,7 +5,6 @@ use super::profile::{GENERIC, Profile};
 use crate::agent::Program;
 use crate::agent::built_in::BuiltIn;
 
-/// Declares the module of each agent that was tried.
 macro_rules! agents {
     ($($(#[$only:meta])? $module:ident,)*) => {
         $($(#[$only])? pub(crate) mod $module;)*
@@ -33,7 +32,6 @@ agents! {
     vibe,
 }
 
-/// All built-in agents that speak ACP, with their profiles.
 fn all() -> impl Iterator<Item = (&'static BuiltIn, &'static Profile)> {
     TRIED.iter().copied().chain(UNTESTED.iter().map(|entry| (entry, &GENERIC)))
 }

@@ -19,7 +19,6 @@ fn request(driver: &mut Acp, call: Value) -> (Vec<Value>, Vec<AgentEvent>) {
     hear(driver, &json!({"jsonrpc": "2.0", "id": 9, "method": "session/request_permission", "params": params}))
 }
 
-/// The detail and the scope of the permission among these events.
 fn asked(events: &[AgentEvent]) -> Option<(Text, Scope)> {
     events.iter().find_map(|event| match event {
         AgentEvent::Ask { asks, .. } => Some((asks[0].subject.as_ref()?.detail.clone(), asks[0].scope.clone()?)),
@@ -27,7 +26,6 @@ fn asked(events: &[AgentEvent]) -> Option<(Text, Scope)> {
     })
 }
 
-/// OpenCode's messages about `touch a`: the request comes before or after the call's whole input.
 fn touched(driver: &mut Acp, id: &str, early: bool, place: &Value) -> (Text, Scope) {
     let pending = json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": "bash", "kind": "execute",
         "status": "pending", "rawInput": {"cwd": "/p"}});

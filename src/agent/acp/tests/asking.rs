@@ -199,7 +199,6 @@ fn a_policy_that_no_mode_keeps_is_refused_before_the_prompt() {
     assert_eq!(sent("pi-acp", asking(), &json!({})), (vec![], 1));
 }
 
-/// The modes that the driver sets after the agent has reported this change in a turn.
 fn put_back(agent: &str, options: Options, session: &Value, update: &Value) -> Vec<Value> {
     let mut driver = started(profile(agent), options);
     hear(&mut driver, &initialized(&json!({})));

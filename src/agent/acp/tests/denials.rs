@@ -17,7 +17,6 @@ fn says(driver: &mut Acp, text: &str) {
     hear(driver, &update(&json!({"sessionUpdate": "agent_message_chunk", "content": content})));
 }
 
-/// A turn in which a command was denied, and the agent said so.
 fn denied() -> Acp {
     let mut driver = in_a_turn(&GENERIC);
     says(&mut driver, "I will run it.");

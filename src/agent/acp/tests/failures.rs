@@ -9,7 +9,6 @@ use crate::agent::{AgentEvent, Program, TurnOver};
 use crate::protocol::failure::Code;
 use serde_json::{Value, json};
 
-/// The code and the HTTP status of a turn with this text and this end.
 fn ended(agent: &str, text: &str, end: &Value) -> (Option<Code>, Option<u16>) {
     let mut driver = in_a_turn(find_profile(&Program::Command(agent.into()), agent));
     if !text.is_empty() {

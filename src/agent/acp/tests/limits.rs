@@ -93,7 +93,6 @@ fn a_command_whose_input_is_lost_can_only_be_denied() {
     assert!(!asked(70 << 10));
 }
 
-/// OpenCode's session with this model, which offers these.
 fn session(model: &str, offered: &[&str]) -> Value {
     let options: Vec<Value> = offered.iter().map(|value| json!({"value": value})).collect();
     let option = json!({"id": "model", "category": "model", "currentValue": model, "options": options});
@@ -163,7 +162,6 @@ fn opencode_has_the_plugin_only_where_it_waits_for_nothing() {
     }
 }
 
-/// A report of the provider's error, by the plugin of OpenCode.
 fn report(name: &str, status: Option<u16>, text: &str) -> Value {
     let params = json!({"session": "s", "name": name, "status": status, "text": text});
     json!({"jsonrpc": "2.0", "method": "_spektacular/error", "params": params})

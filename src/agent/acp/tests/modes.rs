@@ -10,7 +10,6 @@ use crate::protocol::failure::Code;
 use crate::protocol::request::Options;
 use serde_json::{Value, json};
 
-/// The lines that the driver sends, and its events, after a session that offers these modes.
 fn with_mode(profile: &'static Profile, offered: Value) -> (Acp, Vec<Value>, Vec<AgentEvent>) {
     let wished = Options { mode: Some("plan".into()), model: Some("m".into()), ..Options::default() };
     let mut driver = started(profile, wished);

@@ -12,7 +12,6 @@ fn listed(names: &[&str]) -> Value {
         "update": {"sessionUpdate": "available_commands_update", "availableCommands": all}}})
 }
 
-/// The warnings of a run with this prompt, whose agent lists its commands before or after the prompt.
 fn warnings(prompt: &str, raw: bool, is_early: bool) -> usize {
     let options = Options { raw_prompt: Some(raw), ..Options::default() };
     let mut driver = prompted(&GEMINI, prompt, options);

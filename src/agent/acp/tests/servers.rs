@@ -9,7 +9,6 @@ use crate::protocol::request::{McpAccess, McpServer, Options, Settings};
 use crate::protocol::words::{OnUnsupported, QuestionKind};
 use serde_json::{Value, json};
 
-/// A driver before its session, with the server for questions, and the settings.
 fn begun(servers: &[&str], on: OnUnsupported, abilities: &Value) -> (Acp, Settings, Vec<Value>, Vec<AgentEvent>) {
     let options = Options { on_unsupported: Some(on), ..Options::default() };
     let mut settings = options.resolve("Go on".into(), "agent".into(), "/p".into());

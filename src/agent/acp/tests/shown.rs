@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 const COMMAND: &str = "rm -rf build && make all && echo a very long command that requests cut";
 
-/// The category, the detail and the number of options of the last request of these messages.
 fn asked(agent: &str, updates: &[Value], call: &Value) -> (Category, Text, usize) {
     let mut driver = in_a_turn(find_profile(&Program::Command(agent.into()), agent));
     for update in updates {

@@ -25,8 +25,7 @@ impl PhaseIo<'_, '_, '_> {
         index.map_or(Ok(()), |index| self.commit(index).map(drop))
     }
 
-    /// Looks whether HEAD is where the phase began, or has new commits on top. Otherwise, the report and a warning say
-    /// where it is. Returns that sentence.
+    /// `None`: HEAD is where the phase began, or has new commits on top. Otherwise, warns, and returns the sentence.
     pub(super) fn watch_head(&mut self, index: usize) -> Result<Option<String>, Stop> {
         let Some(from) = self.head.clone() else { return Ok(None) };
         let (folder, old) = (self.ready.project.folder().to_owned(), from.clone());
@@ -34,7 +33,7 @@ impl PhaseIo<'_, '_, '_> {
         Ok(look.flatten().map(|now| self.tell_head(index, &from, &now)))
     }
 
-    /// Says in the report and by a warning that HEAD moved. Returns that sentence.
+    /// Returns the sentence of the warning, without the phase.
     pub(super) fn tell_head(&mut self, index: usize, from: &Head, now: &Head) -> String {
         let moved = format!("HEAD was {from}, and is now {now}");
         if self.accounts[index].head.as_ref() != Some(&moved) {
@@ -123,7 +122,7 @@ impl PhaseIo<'_, '_, '_> {
         Ok(commit::is_changed((status, &end.output), &phase.id(), self.outer.again)?)
     }
 
-    /// The files for the commit of a phase. Error: the commit would lack files of the phase, or HEAD is elsewhere.
+    /// Error: the commit would lack files of the phase, or HEAD is elsewhere.
     fn share(&mut self, commits: &Commits, index: usize) -> Result<Share, Stop> {
         let (phase, again) = (self.phase(index).id(), self.outer.again);
         if let Some(moved) = self.watch_head(index)? {
@@ -164,7 +163,6 @@ fn refused(phase: &str, again: &str, why: &str) -> Failure {
     Failure::new(Code::CommitFailed, message)
 }
 
-/// The warning about files that a commit leaves out.
 fn not_committed(phase: &str, why: &str, files: &[PathBuf]) -> String {
     format!("{phase}: not committed, {why}: {}", named(files, NAMED))
 }

@@ -32,7 +32,7 @@ impl PhaseIo<'_, '_, '_> {
         }
     }
 
-    /// Has another session review the phase. Also returns whether it may have changed files.
+    /// Also returns whether the review may have changed files.
     pub(super) fn review_phase(&mut self, index: usize) -> Result<(ReviewVerdict, bool), Stop> {
         let (phase, project) = (self.phase(index), self.ready.project.clone());
         let subject = format!("Phase {}: {}\n\n{}", phase.number, phase.title, phase.text.trim());
@@ -64,7 +64,6 @@ impl PhaseIo<'_, '_, '_> {
         Ok((verdict, may_differ))
     }
 
-    /// The changes of the phase so far, for the prompt of its review.
     fn phase_difference(&mut self, index: usize) -> Result<String, Stop> {
         let (project, plan) = (self.ready.project.clone(), self.ready.path.folder.clone());
         let since = Since::Phase(self.phase(index).number);

@@ -9,7 +9,6 @@ use crate::protocol::workflow::{WorkflowOptions, WorkflowSettings};
 use crate::workflow::review::ReviewVerdict;
 use std::collections::{HashMap, VecDeque};
 
-/// A host that plays a script and records the requests.
 #[derive(Default)]
 struct Fake {
     log: Vec<String>,
@@ -24,7 +23,6 @@ struct Fake {
     /// The failure of the command that runs once more now.
     again: Option<Failing>,
     differences: VecDeque<Vec<String>>,
-    /// The same in a baseline.
     differences_before: VecDeque<Vec<String>>,
     checks: VecDeque<ManualAnswer>,
     /// The reviews. After the last one, the work is accepted.
@@ -33,11 +31,9 @@ struct Fake {
     hooks: VecDeque<bool>,
     /// The outcomes of each command in the baseline. After the last one it fails.
     baseline: HashMap<&'static str, VecDeque<bool>>,
-    /// Whether the system lacks the program of a command that fails in the baseline.
     lacks_program: bool,
     /// The way in which commands fail in the baseline, if not with exit status 1.
     before: Option<Failing>,
-    /// The phase whose baseline runs.
     in_baseline: Option<usize>,
     accepts_done: bool,
     /// The turn that ends the run, counted from 1.
@@ -187,7 +183,6 @@ fn done(commands: &[&str]) -> LoopPhase {
     LoopPhase { done: true, begun: true, ..phase(commands) }
 }
 
-/// Runs a plan with three attempts a phase.
 fn run<'p>(phases: &'p [LoopPhase], host: &mut Fake) -> (Result<LoopEnd, ()>, Loop<'p>) {
     run_with(phases, (3, None), host)
 }

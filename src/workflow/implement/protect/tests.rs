@@ -27,7 +27,6 @@ fn project() -> TempDir {
     folder
 }
 
-/// The differences after a change of the project.
 fn after(change: impl FnOnce(&Path)) -> Vec<String> {
     let folder = project();
     let entries = ["tests/".to_owned(), "Makefile".to_owned(), "absent".to_owned()];
@@ -287,7 +286,6 @@ fn a_file_that_changed_and_was_restored_has_another_stamp() {
     assert_eq!((now.changed.len(), then.stamps.differences(&now.stamps)), (0, vec!["tests".to_owned()]));
 }
 
-/// The change time of an inode, since the epoch.
 fn changed_at(file: &fs::Metadata) -> Duration {
     Duration::new(file.ctime().unsigned_abs(), u32::try_from(file.ctime_nsec()).unwrap())
 }
