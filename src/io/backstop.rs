@@ -26,14 +26,13 @@ const SILENT_STEPS: usize = 10;
 #[derive(Debug)]
 pub(crate) struct Backstop {
     pub(crate) due: Instant,
-    /// Grows with each event that the loop has served.
     served: Arc<AtomicUsize>,
     wanted: Sender<Infallible>,
 }
 
 impl Backstop {
-    /// `due`: the request to end, or the deadline. `progress` grows whenever stdout has taken something. `end`: the end of
-    /// the process. Without a thread the process goes on without a backstop.
+    /// `due`: the request to end, or the deadline. `progress` grows whenever stdout has taken something. Without a
+    /// thread, the process goes on without a backstop.
     pub(crate) fn start(due: Instant, progress: Arc<AtomicUsize>, end: LastResort) -> Backstop {
         let (wanted, dropped) = bounded(0);
         let served = Arc::<AtomicUsize>::default();
@@ -42,7 +41,6 @@ impl Backstop {
         Backstop { due, served, wanted }
     }
 
-    /// Notes that the loop has served an event.
     pub(crate) fn note_served(&self) {
         self.served.fetch_add(1, Ordering::Relaxed);
     }
@@ -92,7 +90,6 @@ pub(super) fn await_signals(
     })
 }
 
-/// The end of a process that does not end by itself.
 #[derive(Clone, Debug)]
 pub(crate) struct LastResort {
     modes: Option<Arc<SavedModes>>,

@@ -2,25 +2,20 @@
 
 use std::ffi::OsString;
 
-/// The environment variable that makes a build for tests panic at the [`point`] that it names.
+/// The environment variables of tests. Each names a [`point`].
 #[cfg(debug_assertions)]
 const PANIC_AT: &str = "TEST_PANIC_AT";
 
-/// The environment variable that makes a build for tests send itself a SIGTERM at the [`point`] that it names, and then
-/// stop there for ever.
 #[cfg(debug_assertions)]
 const HANG_AT: &str = "TEST_HANG_AT";
 
-/// The environment variable that makes a build for tests send itself a SIGTERM at the [`point`] that it names.
 #[cfg(debug_assertions)]
 const SIGNAL_AT: &str = "TEST_SIGNAL_AT";
 
-/// The environment variable that makes a build for tests stop for ever at the [`point`] that it names.
 #[cfg(debug_assertions)]
 const STALL_AT: &str = "TEST_STALL_AT";
 
-/// A point at which a test can make this process panic or hang, or a signal arrive. Does nothing in a build without debug
-/// assertions.
+/// Does nothing in a build without debug assertions.
 #[inline]
 pub(crate) fn point(name: &str) {
     #[cfg(debug_assertions)]
@@ -42,8 +37,7 @@ pub(crate) fn point(name: &str) {
     let _ = name;
 }
 
-/// The variables of tests in this process's environment, for a helper that inherits nothing else. None in a build without
-/// debug assertions.
+/// For a helper that inherits nothing else. Empty in a build without debug assertions.
 pub(crate) fn variables() -> impl Iterator<Item = (OsString, OsString)> {
     let is_of_test = |name: &OsString| cfg!(debug_assertions) && name.as_encoded_bytes().starts_with(b"TEST_");
     std::env::vars_os().filter(move |(name, _)| is_of_test(name))

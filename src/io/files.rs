@@ -15,22 +15,19 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Opens a regular file for reading. Refuses anything else at once, because opening a pipe would wait for its writer.
-/// Error: the system's; `InvalidInput` if it is not a regular file.
+/// Never waits for a pipe's writer. Error: the system's; `InvalidInput` if this is not a regular file.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(openat(CWD, path, flags, Mode::empty())?);
     if file.metadata()?.is_file() { Ok(file) } else { Err(ErrorKind::InvalidInput.into()) }
 }
 
-/// Reads a text of at most this many bytes from a regular file. Error: the system's; `InvalidInput` for another kind of
-/// file; `FileTooLarge`; `InvalidData` if it is not UTF-8.
+/// Error: the system's; those of [`open_regular`]; `FileTooLarge` above `bytes`; `InvalidData` if it is not UTF-8.
 pub(crate) fn read_regular(path: &Path, bytes: u64) -> io::Result<String> {
     whole_text(open_regular(path)?, bytes)
 }
 
-/// Reads a text of at most this many bytes from a file or a pipe. Error: the system's; those of [`FileOrPipe`];
-/// `FileTooLarge`; `InvalidData` if it is not UTF-8.
+/// Error: the system's; those of [`FileOrPipe`]; `FileTooLarge` above `bytes`; `InvalidData` if it is not UTF-8.
 pub(crate) fn read_text(path: &Path, bytes: u64) -> io::Result<String> {
     whole_text(FileOrPipe::open(path)?, bytes)
 }
@@ -44,8 +41,7 @@ fn whole_text(source: impl Read, bytes: u64) -> io::Result<String> {
     String::from_utf8(text).map_err(|_| ErrorKind::InvalidData.into())
 }
 
-/// A file or a pipe to read. Waits as long as the pipe has a writer. A read fails with `TimedOut` if nobody opens the pipe
-/// for writing within [`WRITER_LIMIT`].
+/// Waits as long as the pipe has a writer. A read fails with `TimedOut` if none comes within [`WRITER_LIMIT`].
 pub(crate) struct FileOrPipe {
     file: File,
     /// The time until which a first writer may come. After it, an end of the input is final.
@@ -82,24 +78,21 @@ impl Read for FileOrPipe {
     }
 }
 
-/// The maximum wait for a pipe's writer.
 const WRITER_LIMIT: Duration = Duration::from_secs(5);
-/// The pause between checks for a pipe's writer, or for a lock.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// The user's state folder. `None`: the environment does not name one.
+/// `None`: the environment does not name one.
 pub(crate) fn state_folder() -> Option<PathBuf> {
     let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))
 }
 
-/// The folder of all worktrees of runs. `None`: the environment names no home directory.
+/// `None`: the environment names no home directory.
 pub(crate) fn worktrees_folder() -> Option<PathBuf> {
     let folder = state_folder()?.join("spektacular/worktrees");
     Some(folder.canonicalize().unwrap_or(folder))
 }
 
-/// The maximum size of the file that leads from a worktree to its repository, in bytes.
 const LINK_BYTES: u64 = 8 << 10;
 
 /// The main work tree of the repository of a linked one, without asking git. `None`: the path is no linked work tree.
@@ -109,20 +102,20 @@ pub(crate) fn main_of(path: &Path) -> Option<PathBuf> {
     data.parent()?.parent()?.parent().map(Path::to_owned)
 }
 
-/// An open directory. Opening a file in it follows no link.
+/// Opening an entry of it follows no link.
 #[derive(Debug)]
 pub(crate) struct OpenFolder(OwnedFd);
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 impl OpenFolder {
-    /// Opens a directory and follows the links of its path.
+    /// Follows the links of the path.
     pub(crate) fn open(path: &Path) -> io::Result<OpenFolder> {
         Ok(OpenFolder(openat(CWD, path, DIRECTORY, Mode::empty())?))
     }
 
-    /// Opens a directory, or creates it. Follows links on the way to the project, and none below it. Error: the
-    /// system's; below the project `ELOOP` or `ENOTDIR` for a link.
+    /// Creates what is missing. Follows links on the way to the project, and none below it. Error: the system's; below
+    /// the project `ELOOP` or `ENOTDIR` for a link.
     pub(crate) fn create(path: &Path, project: Option<&Path>) -> io::Result<OpenFolder> {
         let Some((root, rest)) = project.and_then(|project| below(path, project)) else {
             std::fs::create_dir_all(path)?;
@@ -131,7 +124,7 @@ impl OpenFolder {
         rest.components().try_fold(OpenFolder::open(&root)?, |folder, part| folder.enter(part.as_os_str()))
     }
 
-    /// Opens a directory in this one, or creates it. A link is not followed.
+    /// Opens a directory, or creates it.
     pub(crate) fn enter(&self, name: &OsStr) -> io::Result<OpenFolder> {
         match mkdirat(&self.0, name, Mode::from_raw_mode(0o777)) {
             Ok(()) | Err(Errno::EXIST) => {}
@@ -140,18 +133,16 @@ impl OpenFolder {
         self.inner(name)
     }
 
-    /// Opens a directory in this one. A link is not followed.
     pub(crate) fn inner(&self, name: &OsStr) -> io::Result<OpenFolder> {
         Ok(OpenFolder(openat(&self.0, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())?))
     }
 
-    /// Opens a file in this directory without following a link and without blocking.
     pub(crate) fn file(&self, name: &OsStr, flags: OFlags, mode: RawMode) -> io::Result<File> {
         let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         Ok(File::from(openat(&self.0, name, flags, Mode::from_raw_mode(mode))?))
     }
 
-    /// Creates a file for writing. Fails if the name is taken, even by a link.
+    /// Fails if the name is taken, even by a link.
     pub(crate) fn create_new(&self, name: &OsStr, mode: RawMode) -> io::Result<File> {
         self.file(name, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL, mode)
     }
@@ -164,8 +155,9 @@ impl OpenFolder {
         }
     }
 
-    /// Writes a file in this directory completely or not at all: `temporary`, or a name made from it if a folder has that
-    /// one, is written first and then renamed. A link of this name is replaced, not followed. `mode`: the mode of a new file; an existing one keeps its permissions.
+    /// Writes the file completely or not at all: `temporary`, or a name made from it if a folder has that one, is
+    /// written first and then renamed. A link of this name is replaced, not followed. `mode`: the mode of a new file;
+    /// an existing one keeps its permissions.
     pub(crate) fn replace(&self, name: &OsStr, temporary: &OsStr, mode: RawMode, bytes: &[u8]) -> io::Result<()> {
         self.swap(name, temporary, mode, |file| file.write_all(bytes).and_then(|()| file.sync_all()))
     }
@@ -208,19 +200,17 @@ impl OpenFolder {
         written
     }
 
-    /// Locks this directory against other processes of this program, for as long as it stays open. Waits for the lock at
-    /// most this long. Returns false if its file system has no locks: there, the later of two simultaneous changes wins.
-    /// `None`: another process keeps the lock.
+    /// Locks against other processes of this program, for as long as the directory stays open. Returns false if its
+    /// file system has no locks: there, the later of two simultaneous changes wins. `None`: another process keeps the
+    /// lock.
     pub(crate) fn lock(&self, limit: Duration) -> Option<bool> {
         lock(&self.0, FlockOperation::NonBlockingLockExclusive, limit)
     }
 
-    /// Moves an entry of this directory to another directory, perhaps this one.
     pub(crate) fn rename(&self, name: &OsStr, to: &OpenFolder, new: &OsStr) -> io::Result<()> {
         Ok(renameat(&self.0, name, &to.0, new)?)
     }
 
-    /// Creates a symbolic link. Fails if the name is taken.
     pub(crate) fn symlink(&self, target: &Path, name: &OsStr) -> io::Result<()> {
         Ok(symlinkat(target, &self.0, name)?)
     }
@@ -230,17 +220,16 @@ impl OpenFolder {
         Ok(unlinkat(&self.0, name, AtFlags::empty())?)
     }
 
-    /// Removes a directory in this one if it is empty.
     pub(crate) fn remove_empty(&self, name: &OsStr) {
         let _ = unlinkat(&self.0, name, AtFlags::REMOVEDIR);
     }
 
-    /// The status of an entry of this directory, without following a link, or `None` if the entry does not exist.
+    /// Does not follow a link. `None`: the entry does not exist.
     pub(crate) fn stat(&self, name: &OsStr) -> Option<Stat> {
         statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW).ok()
     }
 
-    /// The names of at most `limit` entries of this directory, in the order of the file system.
+    /// Returns at most `limit` names, in the order of the file system.
     pub(crate) fn names(&self, limit: usize) -> io::Result<Vec<OsString>> {
         let names =
             Dir::read_from(&self.0)?.map(|entry| Ok(OsStr::from_bytes(entry?.file_name().to_bytes()).to_owned()));
@@ -267,24 +256,24 @@ fn lock(file: &OwnedFd, operation: FlockOperation, limit: Duration) -> Option<bo
 pub(crate) struct FileLock(OwnedFd);
 
 impl FileLock {
-    /// Opens an existing file without following a link.
+    /// Does not follow a link.
     pub(crate) fn open(path: &Path) -> io::Result<FileLock> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         Ok(FileLock(openat(CWD, path, flags, Mode::empty())?))
     }
 
-    /// Locks the file beside others that share it. Waits at most this long. Returns whether it is locked.
+    /// Locks the file beside others that share it. Returns whether it is locked.
     pub(crate) fn share(&self, limit: Duration) -> bool {
         lock(&self.0, FlockOperation::NonBlockingLockShared, limit) == Some(true)
     }
 
-    /// Locks the file alone. Waits at most this long. Returns false if another process keeps a lock of it.
+    /// Returns false if another process keeps a lock of the file.
     pub(crate) fn take(&self, limit: Duration) -> bool {
         lock(&self.0, FlockOperation::NonBlockingLockExclusive, limit).is_some()
     }
 }
 
-/// The maximum number of names to try for a temporary file. A folder may have the first one.
+/// A folder may have the first name.
 const TEMPORARY_NAMES: u32 = 100;
 
 fn first_free(name: &OsStr, create: impl Fn(&OsStr) -> io::Result<File>) -> io::Result<(File, OsString)> {
@@ -302,9 +291,8 @@ fn first_free(name: &OsStr, create: impl Fn(&OsStr) -> io::Result<File>) -> io::
     }
 }
 
-/// Opens an empty file for writing that only its owner can read. Follows links on the way to the project, and none
-/// below it. Refuses a pipe or a terminal, because perhaps nobody reads it. Error: the system's; `InvalidInput` for a
-/// file that could block.
+/// Only its owner can read the file. Follows links on the way to the project, and none below it. Error: the system's;
+/// `InvalidInput` for a pipe or a terminal, because perhaps nobody reads it.
 pub(crate) fn create_private(path: &Path, project: Option<&Path>) -> io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
     let file = match project.and_then(|project| below(path, project)) {

@@ -12,12 +12,10 @@ use std::io::{self, ErrorKind, IsTerminal, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-/// The maximum number of lines that wait to be taken.
 const LINES_WAITING: usize = 64;
 /// The maximum wait for the first line before the threads start. Signals wait this long too.
 const FIRST_WAIT: Duration = Duration::from_millis(10);
 
-/// The maximum bytes of one read of keys, and the wait for keys that belong to the last one.
 const BURST_BYTES: usize = 16 << 10;
 const BURST_WAIT: Duration = Duration::from_millis(10);
 const CTRL_D: u8 = 4;
@@ -26,31 +24,26 @@ const ESCAPE: u8 = 27;
 #[derive(Debug)]
 pub enum Source {
     Stdin,
-    /// A person who types at a terminal.
     Terminal(Keys),
-    /// Nowhere: stdin is not read.
     Nothing,
 }
 
-/// A report of the thread that reads stdin.
 #[derive(Debug)]
 pub(crate) enum Arrival {
     /// A line with a message, or with what was meant as one.
     Message(Box<Inbound>),
     /// The end of stdin inside a line, which does not count.
     Cut,
-    /// Keys that a person typed or pasted at a terminal, in one burst, and the time at which they were read. More may
-    /// follow.
+    /// Typed or pasted at a terminal in one burst, and the time at which they were read. More may follow.
     Keys(Vec<u8>, Instant),
     /// Somebody pressed Enter at a terminal that is not being read.
     Pressed,
     /// The terminal that we want to read is ours again: a shell's `fg` gave it back.
     Foreground,
-    /// Nothing more will come.
     Closed,
 }
 
-/// The process's input. Lines that no run has taken yet wait here for the next one.
+/// Lines that no run has taken yet wait here for the next one.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     state: State,
@@ -60,10 +53,8 @@ pub(crate) struct Inbox {
 
 #[derive(Debug)]
 enum State {
-    /// The reading thread starts only when a run is ready to listen: until then somebody may read a prompt from
-    /// stdin.
+    /// The thread starts only when a run is ready to listen: until then somebody may read a prompt from stdin.
     Unread(Source),
-    /// The first part of stdin was read.
     Begun(Box<Messages>),
     Open(Receiver<Arrival>),
 }
@@ -73,7 +64,7 @@ impl Inbox {
         Inbox { closed: matches!(source, Source::Nothing), state: State::Unread(source) }
     }
 
-    /// The first line of stdin, if it is there within [`FIRST_WAIT`]. Reads it on this thread, and starts none: most
+    /// The first line of stdin, if it is there within [`FIRST_WAIT`]. Reads it on this thread, because most
     /// orchestrators write run.start at once. `None` too if reading has begun, and for a terminal.
     pub(crate) fn first(&mut self) -> Option<Arrival> {
         if !matches!(self.state, State::Unread(Source::Stdin)) || io::stdin().is_terminal() {
@@ -86,8 +77,7 @@ impl Inbox {
         first
     }
 
-    /// Starts the reading thread, unless it already runs. The thread is never joined: nothing can wake it from a read.
-    /// Error: the system's, if no thread can be started.
+    /// The reading thread is never joined: nothing can wake it from a read. Error: no thread can be started.
     pub(crate) fn open(&mut self) -> io::Result<()> {
         if matches!(self.state, State::Open(_)) {
             return Ok(());
@@ -105,7 +95,7 @@ impl Inbox {
         }
     }
 
-    /// The channel of input. It is never ready before [`Inbox::open`] nor after the end of input.
+    /// Never ready before [`Inbox::open`], nor after the end of input.
     pub(crate) fn heard(&self) -> Receiver<Arrival> {
         match &self.state {
             State::Open(heard) if !self.closed => heard.clone(),
@@ -129,7 +119,6 @@ const BOM: &[u8] = "\u{feff}".as_bytes();
 #[derive(Debug)]
 struct Messages {
     lines: LineReader<Stdin>,
-    /// Whether the first line was read.
     begun: bool,
 }
 
@@ -138,7 +127,6 @@ impl Messages {
         Messages { lines: LineReader::small(stdin, INBOUND_LINE_BYTES), begun: false }
     }
 
-    /// The next message. `None`: stdin ended.
     fn next(&mut self) -> Option<Arrival> {
         loop {
             let framed = self.lines.next()?;
@@ -156,8 +144,7 @@ impl Messages {
     }
 }
 
-/// stdin as a byte stream. On a terminal without line mode Ctrl-D arrives as a byte like any other; here it still
-/// ends the input.
+/// On a terminal without line mode, Ctrl-D arrives as a byte like any other. Here it still ends the input.
 #[derive(Debug)]
 struct Stdin {
     terminal: Option<Watched>,
@@ -166,7 +153,6 @@ struct Stdin {
 }
 
 impl Stdin {
-    /// stdin that is not a terminal.
     fn piped() -> Stdin {
         Stdin { terminal: None, stdin: io::stdin(), ended: false }
     }
@@ -221,8 +207,8 @@ impl Watched {
         Watched { keys, heard, read_at: Instant::now() }
     }
 
-    /// The next keys. A paste comes in several reads, and the last byte of one may mean something else alone: Enter is a
-    /// line break if more follows, and Escape is the beginning of another key. So more is awaited after those.
+    /// A paste comes in several reads, and the last byte of one may mean something else alone: Enter is a line break if
+    /// more follows, and Escape is the beginning of another key. So more is awaited after those.
     fn burst(&mut self) -> io::Result<Vec<u8>> {
         let mut burst = vec![0; BURST_BYTES];
         let mut count = self.read_arrivals(&mut burst)?;

@@ -16,11 +16,9 @@ use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-/// The pause between checks for the foreground.
 const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 250_000_000 };
 const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
-/// A terminal to read from.
 #[derive(Debug)]
 pub struct Keys {
     /// Non-blocking if it is this process's controlling terminal, so that no read waits for the foreground.
@@ -35,7 +33,6 @@ pub struct Keys {
     untouched: Option<u64>,
 }
 
-/// The event that ended [`Keys::wait`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeysReady {
     Input,
@@ -45,7 +42,7 @@ pub(crate) enum KeysReady {
     Pressed,
 }
 
-/// The end of the gate that opens and closes it. Dropping it ends the reading.
+/// Dropping it ends the reading.
 #[derive(Debug)]
 pub(super) struct Gate(PipeWriter);
 
@@ -91,7 +88,6 @@ impl Keys {
         }
     }
 
-    /// The event that happened since the last look, if any.
     fn changed(&mut self, front: bool) -> Option<KeysReady> {
         if self.open {
             self.untouched = None;
@@ -107,8 +103,7 @@ impl Keys {
         (now > before).then_some(KeysReady::Pressed)
     }
 
-    /// Whether the gate and whether the terminal has something. Both are false after a signal and when the time is
-    /// up.
+    /// Whether the gate has something, and whether the terminal has. Both false after a signal and when the time is up.
     fn poll(&self, watch: bool, limit: Option<&Timespec>) -> io::Result<(bool, bool)> {
         let mut fds = Vec::with_capacity(2);
         fds.extend(self.gate.iter().map(|gate| PollFd::new(gate, PollFlags::IN)));
@@ -125,7 +120,7 @@ impl Keys {
         Ok((ready(&fds[..gates]), ready(&fds[gates..])))
     }
 
-    /// Reads the gate's messages; the last one counts.
+    /// The last message counts.
     fn read_gate(&mut self) -> io::Result<()> {
         let Some(gate) = &mut self.gate else { return Ok(()) };
         let mut said = [0; 64];
@@ -141,7 +136,7 @@ impl Keys {
         }
     }
 
-    /// Reads more keys, if they come within this time. Returns their number, which is 0 if there are none.
+    /// Returns 0 if no more keys come within this time.
     pub(crate) fn soon(&mut self, buffer: &mut [u8], time: Duration) -> usize {
         let time = Timespec::try_from(time).ok();
         match self.poll(true, time.as_ref()) {

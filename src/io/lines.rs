@@ -13,16 +13,14 @@ use std::time::Duration;
 
 /// The maximum bytes of one read. A line that fits is not copied.
 pub(crate) const READ_BYTES: usize = 64 << 10;
-/// The maximum bytes of one read of a source that seldom carries much. A smaller buffer saves memory, because creating
-/// it touches each of its pages.
+/// A smaller buffer saves memory, because creating it touches each of its pages.
 const SMALL_READ_BYTES: usize = 16 << 10;
 /// The part of a line beyond the limit that is kept, in bytes.
 const HEAD_BYTES: usize = 4 << 10;
 
-/// A line as it was read, without its LF. It lies in the reader's buffer, unless it came in several reads.
+/// Without its LF. It lies in the reader's buffer, unless it came in several reads.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Framed<'a> {
-    /// A line that ended with LF.
     Line(Cow<'a, [u8]>),
     /// The bytes after the last LF.
     Rest(Vec<u8>),
@@ -32,7 +30,6 @@ pub(crate) enum Framed<'a> {
 }
 
 impl Framed<'_> {
-    /// The same line, apart from the reader's buffer.
     pub(crate) fn into_owned(self) -> Framed<'static> {
         match self {
             Framed::Line(line) => Framed::Line(Cow::Owned(line.into_owned())),
@@ -42,7 +39,7 @@ impl Framed<'_> {
     }
 }
 
-/// Reads lines of at most `limit` bytes.
+/// `limit`: the maximum length of a line, in bytes.
 #[derive(Debug)]
 pub(crate) struct LineReader<R: Read> {
     source: R,
@@ -53,7 +50,6 @@ pub(crate) struct LineReader<R: Read> {
     end: usize,
     /// The length of the first line in that part, with its LF, once it was looked for.
     first: Option<usize>,
-    /// Whether the rest of a line that was too long is being skipped.
     skipping: bool,
 }
 
@@ -141,7 +137,6 @@ impl<R: Read + AsFd> LineReader<R> {
         !self.skipping && self.has_end()
     }
 
-    /// The line that [`LineReader::next`] returns without another read.
     pub(crate) fn peek(&mut self) -> Option<&[u8]> {
         let length = self.has_line().then_some(self.first).flatten()?;
         Some(&self.buffer[self.start..self.start + length - 1])
@@ -152,7 +147,6 @@ impl<R: Read + AsFd> LineReader<R> {
         self.start == self.end
     }
 
-    /// Whether the buffer contains the end of a line.
     fn has_end(&mut self) -> bool {
         if self.first.is_none() {
             self.first = memchr(b'\n', &self.buffer[self.start..self.end]).map(|at| at + 1);
@@ -177,7 +171,7 @@ impl<R: Read + AsFd> LineReader<R> {
     }
 }
 
-/// Waits until a descriptor is ready for `what`, or broken. Retries after a signal.
+/// Returns for a broken descriptor too. Retries after a signal.
 pub(crate) fn wait(fd: &impl AsFd, what: PollFlags) -> io::Result<()> {
     loop {
         match poll(&mut [PollFd::new(fd, what)], None) {

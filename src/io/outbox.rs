@@ -13,8 +13,7 @@ const CHUNK_BYTES: usize = 8 << 10;
 /// The capacity of a written chunk that is kept for the next one: enough for as many small frames as are queued.
 const SPARE_BYTES: usize = 64 << 10;
 
-/// The queue of frames. Waiting frames share a chunk, and therefore a write, as long as stdout and stderr stay in
-/// order.
+/// Waiting frames share a chunk, and therefore a write, as long as stdout and stderr stay in order.
 #[derive(Default)]
 pub struct Outbox {
     waiting: VecDeque<Waiting>,
@@ -25,11 +24,9 @@ pub struct Outbox {
     apart: bool,
     /// Whether frames other than the terminal one are dropped.
     terminal_only: bool,
-    /// The buffer of a written chunk, for reuse.
     spare: Vec<u8>,
 }
 
-/// A chunk that waits to be written, and the number of its frames.
 struct Waiting {
     chunk: Chunk,
     frames: usize,
@@ -38,12 +35,10 @@ struct Waiting {
 }
 
 impl Outbox {
-    /// From now on the order of stdout and stderr does not count, so that more chunks share a write.
     pub(crate) fn set_apart(&mut self, apart: bool) {
         self.apart = apart;
     }
 
-    /// Adds a line for stdout. `write` appends the line to a buffer.
     pub fn line(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         if self.closed {
             return;
@@ -64,7 +59,6 @@ impl Outbox {
         }
     }
 
-    /// Adds a chunk at the end.
     pub fn push(&mut self, chunk: Chunk) {
         if self.closed || chunk.size() == 0 {
             return;
@@ -84,7 +78,7 @@ impl Outbox {
         }
     }
 
-    /// Takes the first chunk, or an empty one.
+    /// Empty if nothing waits.
     pub fn pop(&mut self) -> Chunk {
         let Some(Waiting { chunk, frames, .. }) = self.waiting.pop_front() else { return Chunk::default() };
         self.bytes -= chunk.size();
@@ -92,22 +86,19 @@ impl Outbox {
         chunk
     }
 
-    /// Keeps the buffer of a written chunk for the next one.
     pub(crate) fn reuse(&mut self, mut memory: Vec<u8>) {
         memory.clear();
         memory.shrink_to(SPARE_BYTES);
         self.spare = memory;
     }
 
-    /// Drops the queue, and from now on every frame except the terminal one. Returns the number of dropped lines for
-    /// stdout.
+    /// Drops later frames too, except the terminal one. Returns the number of dropped lines for stdout.
     pub fn drop_progress(&mut self) -> u64 {
         let lines = self.waiting.iter().map(|waiting| waiting.lines).sum();
         *self = Outbox { terminal_only: true, apart: self.apart, ..Outbox::default() };
         lines
     }
 
-    /// Whether a frame with this body would be dropped.
     pub fn drops(&self, body: &Body) -> bool {
         self.terminal_only && !body.is_terminal()
     }
@@ -119,7 +110,6 @@ impl Outbox {
         self.closed = true;
     }
 
-    /// Whether no frame can be delivered any more.
     pub fn is_closed(&self) -> bool {
         self.closed
     }
@@ -128,17 +118,14 @@ impl Outbox {
         self.waiting.is_empty()
     }
 
-    /// The number of bytes in the queue.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Whether the queue is so long that the engine stops reading the agent.
     pub fn is_full(&self) -> bool {
         self.frames >= FULL.0 || self.bytes >= FULL.1
     }
 
-    /// Whether the queue is so long that messages whose only reply is a warning are only counted.
     pub fn is_overfull(&self) -> bool {
         self.frames >= OVERFULL.0 || self.bytes >= OVERFULL.1
     }

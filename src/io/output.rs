@@ -29,14 +29,12 @@ pub struct Chunk {
     pub err: Vec<u8>,
 }
 
-/// A report of the writer or of the watcher of stdout.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Written {
     /// A write to stdout failed; nothing more can be delivered.
     Lost,
     /// The far end of stdout is closed. Output handed over before may have been read.
     Closed,
-    /// Everything ordered before an [`Order::Flush`] was written.
     Flushed,
 }
 
@@ -47,24 +45,21 @@ pub(crate) enum Order {
     Flush,
 }
 
-/// stdout and stderr. Writes that would block go to a separate thread, which runs as long as the process.
+/// Writes that would block go to a separate thread, which runs as long as the process.
 #[derive(Debug)]
 pub(crate) struct StdoutWriter {
-    /// Orders for the writer. The channel holds none: a send completes when the writer is about to carry the order
-    /// out.
+    /// The channel holds none: a send completes when the writer is about to carry the order out.
     pub(crate) orders: Sender<Order>,
-    /// Reports of the writer and of the watcher.
     pub(crate) written: Receiver<Written>,
-    /// A number that grows whenever stdout has taken something.
+    /// Grows whenever stdout has taken something.
     pub(crate) progress: Arc<AtomicUsize>,
-    /// Whether the writer runs or can run. If the machine has no thread left for it, [`write_here`] does its work.
+    /// If the machine has no thread left for the writer, [`write_here`] does its work.
     pub(crate) has_thread: bool,
     direct: Direct,
     /// The chunk that stdout did not take at once, and the number of bytes written. It is the next order.
     rest: Option<(Chunk, usize)>,
-    /// The number of pending orders.
     pending: Arc<AtomicUsize>,
-    /// The arguments of the writer's and the watcher's threads.
+    /// The arguments of the writer's and the watcher's threads, until they start.
     writer: Option<(Receiver<Order>, Sender<Written>)>,
     watcher: Option<Sender<Written>>,
 }
@@ -102,13 +97,12 @@ impl StdoutWriter {
         self.rest.is_none() && self.pending.load(Ordering::Acquire) == 0 && self.written.is_empty()
     }
 
-    /// Whether stdout can be written without waiting. Always false where only the writer can write.
+    /// Always false where only the writer can write.
     pub(crate) fn is_direct(&self) -> bool {
         !matches!(self.direct, Direct::No) && self.is_idle()
     }
 
-    /// Writes what stdout takes at once. The rest becomes the next order. Returns the chunk's memory. Error: stdout is
-    /// lost.
+    /// The part that stdout does not take at once is the next order. Returns the chunk's memory. Error: stdout is lost.
     pub(crate) fn write(&mut self, chunk: Chunk) -> io::Result<Vec<u8>> {
         let mut at = 0;
         if chunk.before.is_empty() && !chunk.out.is_empty() {
@@ -126,7 +120,6 @@ impl StdoutWriter {
         Ok(chunk.out)
     }
 
-    /// Whether an order waits for the writer.
     pub(crate) fn has_rest(&self) -> bool {
         self.rest.is_some()
     }
@@ -170,13 +163,12 @@ impl Direct {
 }
 
 impl Chunk {
-    /// The number of bytes in the chunk, for stdout and stderr together.
     pub fn size(&self) -> usize {
         self.before.len() + self.out.len() + self.err.len()
     }
 }
 
-/// Carries out orders until their channel ends. Once stdout is lost, output for it is discarded.
+/// Once stdout is lost, output for it is discarded.
 fn carry_out(orders: &Receiver<Order>, done: &Sender<Written>, progress: &AtomicUsize, pending: &AtomicUsize) {
     let (mut out, mut err) = (stdout(), Stderr::new(stderr()));
     let on_terminal = io::stdout().is_terminal();
@@ -213,7 +205,7 @@ fn carry_out(orders: &Receiver<Order>, done: &Sender<Written>, progress: &Atomic
     }
 }
 
-/// Writes a chunk on the calling thread. Returns whether stdout took it.
+/// Returns whether stdout took the chunk.
 pub(crate) fn write_here(chunk: &Chunk) -> bool {
     write_now(&chunk.before);
     let taken = write_whole(&mut stdout(), &chunk.out).is_ok();
@@ -221,7 +213,7 @@ pub(crate) fn write_here(chunk: &Chunk) -> bool {
     taken
 }
 
-/// Watches the far end of stdout, which can also close while there is nothing to write.
+/// The far end can also close while there is nothing to write.
 fn watch_stdout(closed: Sender<Written>) {
     let _ = spawn_thread("stdout-watch", move || {
         let stdout = io::stdout();
@@ -233,15 +225,13 @@ fn watch_stdout(closed: Sender<Written>) {
     });
 }
 
-/// Whether stdout and stderr are different files, at least one of them a regular one: nobody can see in which order they
-/// are written.
+/// Whether they are different files, at least one a regular one: nobody can see in which order they are written.
 pub(crate) fn streams_are_apart() -> bool {
     let (Ok(out), Ok(err)) = (fstat(io::stdout()), fstat(io::stderr())) else { return false };
     let is_file = |mode| FileType::from_raw_mode(mode) == FileType::RegularFile;
     (out.st_dev, out.st_ino) != (err.st_dev, err.st_ino) && (is_file(out.st_mode) || is_file(err.st_mode))
 }
 
-/// Whether the far end of stdout is closed.
 pub(crate) fn reader_has_left() -> bool {
     let stdout = io::stdout();
     let mut fds = [PollFd::new(&stdout, PollFlags::HUP)];
@@ -259,7 +249,6 @@ pub fn stdout_is_closed() -> bool {
     flags & OFlags::RWMODE == OFlags::RDWR && is_null() && !parent_holds(&stdout, flags)
 }
 
-/// The pause between checks whether a terminal accepts output from the background.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 /// The maximum wait for a stderr that nobody reads, before each part of a write.
 const STDERR_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
@@ -271,7 +260,6 @@ const PIPE_BYTES: usize = 64 << 10;
 /// block a run, so it is waited for once, and then not again before it takes something.
 struct Stderr<F> {
     file: F,
-    /// Whether the last wait for stderr timed out.
     stuck: bool,
 }
 
@@ -292,8 +280,7 @@ impl<F: Write + AsFd> Stderr<F> {
     }
 }
 
-/// A standard stream without std's buffer, which swallows errors at exit. Has no descriptor of its own, since none may
-/// be left.
+/// Without std's buffer, which swallows errors at exit, and without a descriptor of its own, since none may be left.
 pub(crate) struct Unbuffered<S>(S);
 
 impl<S: AsFd> AsFd for Unbuffered<S> {
@@ -320,12 +307,11 @@ pub(crate) fn stderr() -> Unbuffered<io::Stderr> {
     Unbuffered(io::stderr())
 }
 
-/// Writes to stderr at once, ahead of all waiting chunks: for a process that stops now.
+/// Writes ahead of all waiting chunks, for a process that stops now.
 pub(crate) fn write_now(bytes: &[u8]) {
     Stderr::new(stderr()).write(bytes);
 }
 
-/// Writes one line to stderr, for callers without a session.
 pub fn diagnose(text: &str) {
     let line = format!("{}\n", one_line(text));
     Stderr::new(stderr()).write(line.as_bytes());
@@ -336,25 +322,21 @@ pub fn explain(lines: &str) {
     Stderr::new(stderr()).write(lines.as_bytes());
 }
 
-/// Writes a text to stdout, for commands other than a run. Returns the exit code: 0, or [`EXIT_UNDELIVERED`] if the
-/// text could not be written.
 pub fn deliver(text: &str) -> u8 {
     if print(text) { 0 } else { EXIT_UNDELIVERED }
 }
 
-/// Writes a text to stdout, for commands other than a run. `false`: it could not be written, or stdout was closed when the
-/// process started.
+/// `false`: the text could not be written, or stdout was closed when the process started.
 pub fn print(text: &str) -> bool {
     print_bytes(text.as_bytes())
 }
 
-/// Like [`print`], for bytes that may not be text.
 pub fn print_bytes(bytes: &[u8]) -> bool {
     !stdout_is_closed() && write_whole(&mut stdout(), bytes).is_ok()
 }
 
-/// Writes all bytes, in one write if the kernel takes them at once. Works for a descriptor that somebody made
-/// non-blocking too. Error: the system's; `WriteZero` if a write takes no byte.
+/// Uses one write if the kernel takes all bytes at once. Works for a descriptor that somebody made non-blocking too.
+/// Error: the system's; `WriteZero` if a write takes no byte.
 pub(crate) fn write_whole(file: &mut (impl Write + AsFd), mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.write(bytes) {

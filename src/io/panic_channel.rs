@@ -3,8 +3,7 @@
 use crossbeam_channel::{Receiver, bounded};
 use std::panic::{set_hook, take_hook};
 
-/// Returns a channel that is ready after any thread of this process has panicked. The panic hook that was set before
-/// still runs.
+/// Ready after any thread of this process has panicked. The panic hook that was set before still runs.
 pub(crate) fn listen() -> Receiver<()> {
     let (panicked, panics) = bounded(1);
     let hook = take_hook();

@@ -15,16 +15,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-/// A signal that a run reacts to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Signal {
     /// SIGINT, SIGTERM or SIGHUP, by number: a request to end.
     Stop(i32),
-    /// SIGTSTP: Ctrl-Z.
     Suspend,
-    /// SIGCONT: this process continues after a stop.
     Continued,
-    /// SIGWINCH: the terminal's size changed.
     Resized,
     /// A signal that ends this process at once, by number: its terminals must be given back first.
     Fatal(i32),
@@ -43,7 +39,6 @@ fn is_fatal(signal: i32) -> bool {
 
 #[derive(Debug)]
 pub(crate) struct SignalChannels {
-    /// Signals that a run reacts to, in order.
     pub(crate) signals: Receiver<Signal>,
     /// Ready after a child ended (SIGCHLD). Thousands of ends make one message, and none delays a signal.
     pub(crate) children: Receiver<()>,
@@ -58,7 +53,6 @@ pub(crate) struct SignalChannels {
     unread: Option<Unread>,
 }
 
-/// Registered signals that no thread reads yet.
 #[derive(Debug)]
 struct Unread {
     registered: Signals,
@@ -66,8 +60,8 @@ struct Unread {
     children: Sender<()>,
 }
 
-/// Registers the signals, and starts the backstop of the requests to end. A signal that was ignored when the process
-/// started stays ignored. The kernel merges pending signals of one kind. From here on nothing at a terminal stops this process except Ctrl-Z.
+/// Also starts the backstop of the requests to end. A signal that was ignored when the process started stays ignored.
+/// The kernel merges pending signals of one kind. From here on nothing at a terminal stops this process except Ctrl-Z.
 pub(crate) fn listen() -> io::Result<SignalChannels> {
     // Before the first thread of this process.
     let panics = panic_channel::listen();
@@ -102,8 +96,7 @@ pub(crate) fn listen() -> io::Result<SignalChannels> {
 }
 
 impl SignalChannels {
-    /// Starts the thread that reads the signals, unless it runs. Signals that came before are not lost. Error: the
-    /// system's, if no thread can be started.
+    /// Signals that came before are not lost. Error: no thread can be started.
     pub(crate) fn start(&mut self) -> io::Result<()> {
         let Some(unread) = self.unread.take() else { return Ok(()) };
         spawn_thread("signals", move || unread.read())
@@ -126,7 +119,6 @@ impl SignalChannels {
 }
 
 impl Unread {
-    /// Passes signals on until nobody listens.
     fn read(mut self) {
         for number in self.registered.forever() {
             point("signals signal");
@@ -148,8 +140,7 @@ impl Unread {
     }
 }
 
-/// Has SIGINT, SIGTERM and SIGHUP do `work` before they end this process. A signal that was ignored when the process
-/// started stays ignored. Error: the system's, if the signals cannot be registered or no thread can be started.
+/// Requests to end do `work` first. A signal that was ignored when the process started stays ignored.
 pub(crate) fn before_the_end(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let ignored = ignored_signals();
     let mut signals = Signals::new(REQUESTS.into_iter().filter(|signal| is_free(ignored, *signal)))?;
@@ -166,7 +157,6 @@ pub(crate) fn outlive_file_limits() -> io::Result<()> {
     signal_hook::flag::register(SIGXFSZ, Arc::default()).map(|_| ())
 }
 
-/// Keeps SIGHUP from ending this process.
 pub(crate) fn outlive_hangups() -> io::Result<()> {
     signal_hook::flag::register(SIGHUP, Arc::default()).map(|_| ())
 }
@@ -187,9 +177,8 @@ pub(crate) fn die_of(signal: i32) -> ! {
     signal_hook::low_level::exit(128 + signal)
 }
 
-/// Ends this process the way this signal would, for a replayed recording. For SIGTERM and SIGKILL it waits for the signal
-/// that a host sends. Returns the shell's exit code for the signal (128 plus its number) if the process cannot end that
-/// way.
+/// For a replayed recording. For SIGTERM and SIGKILL it waits for the signal that a host sends. Returns the shell's
+/// exit code for the signal (128 plus its number) if the process cannot end that way.
 pub(crate) fn end_by(signal: i32) -> u8 {
     if matches!(signal, SIGTERM | SIGKILL) {
         loop {

@@ -20,7 +20,6 @@ const NOTICE: Duration = Duration::from_secs(2);
 /// The longest single wait. If this process is stopped meanwhile, the stop counts as no more than one such wait.
 const SLICE: Duration = Duration::from_millis(250);
 
-/// Limits on the time to wait for stdin.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// For the first byte.
@@ -32,7 +31,6 @@ pub(crate) struct Limits {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StdinKind {
-    /// A terminal: somebody types there.
     Terminal,
     /// A pipe or a regular file: somebody provided it for this program, or for whatever reads it first.
     Piped,
@@ -40,7 +38,6 @@ pub(crate) enum StdinKind {
     Other,
 }
 
-/// The reason for reading stdin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wish {
     /// The command line asks for it: we wait as long as it takes.
@@ -52,7 +49,6 @@ pub(crate) enum Wish {
     },
 }
 
-/// The reason why reading gave no text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StdinProblem {
     /// No byte arrived within this time.
@@ -63,7 +59,6 @@ pub(crate) enum StdinProblem {
     Io(ErrorKind),
 }
 
-/// Determines the kind of stdin, without reading it.
 pub(crate) fn kind() -> StdinKind {
     let stdin = io::stdin();
     if stdin.is_terminal() {
@@ -76,14 +71,12 @@ pub(crate) fn kind() -> StdinKind {
     }
 }
 
-/// Whether stdin is a terminal that another process group has. To read it, this process must be brought to the
-/// foreground.
+/// Whether another process group has the terminal at stdin: to read it, this process must come to the foreground.
 pub(crate) fn is_in_background() -> bool {
     !super::foreground::in_front(io::stdin())
 }
 
-/// Reads stdin to its end, or until it has given more than `bytes` bytes. Calls `notice` once if stdin stays silent for
-/// a while. Error: see [`StdinProblem`]. The time limits apply only to [`Wish::Offered`].
+/// Calls `notice` once after some silence. The time limits apply only to [`Wish::Offered`].
 pub(crate) fn read(wish: Wish, bytes: u64, notice: impl FnOnce()) -> Result<String, StdinProblem> {
     let mut text = Vec::new();
     let io = |error: io::Error| StdinProblem::Io(error.kind());
@@ -140,7 +133,6 @@ fn read_piped(
     Ok(())
 }
 
-/// A terminal at which somebody types until Ctrl-D.
 struct Typed(Keys);
 
 impl Read for Typed {

@@ -15,9 +15,9 @@ const ADDRESS_SPACE: u64 = if cfg!(target_env = "gnu") { 2 << 30 } else { 64 << 
 /// and a run with a busy ask server has about 25 of them. With musl only their stacks count.
 const RESERVED: u64 = ADDRESS_SPACE - (32 << 20);
 
-/// Starts a named thread; debuggers and `ps` show the name. Unlike [`std::thread::spawn`] this does not panic if the
-/// machine has no thread left. Error: the system's, or `OutOfMemory` if the address space is too small for a run: a
-/// thread that finds no memory at its start aborts the process.
+/// Debuggers and `ps` show the name. Unlike [`std::thread::spawn`] this does not panic if the machine has no thread
+/// left. Error: the system's, or `OutOfMemory` if the address space is too small for a run: a thread that finds no
+/// memory at its start aborts the process.
 pub(crate) fn spawn_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
     if low_limit().is_some() {
         return Err(ErrorKind::OutOfMemory.into());
@@ -30,8 +30,7 @@ pub(crate) fn spawn_thread(name: &str, work: impl FnOnce() + Send + 'static) -> 
     Builder::new().name(name.into()).stack_size(STACK).spawn(work).map(drop)
 }
 
-/// Runs this with the stack of every other thread: on a thread of its own if the main thread's is smaller. `None`: the
-/// thread cannot be started.
+/// Runs on a thread of its own if the main thread's stack is too small. `None`: that thread cannot be started.
 pub fn with_room<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     if getrlimit(Resource::Stack).current.is_none_or(|now| now >= STACK as u64) {
         return Some(run());

@@ -17,7 +17,6 @@ use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileTypeExt;
 
-/// A terminal that a person types at.
 #[derive(Debug)]
 pub struct Keyboard {
     terminal: File,
@@ -27,12 +26,10 @@ pub struct Keyboard {
 }
 
 impl Keyboard {
-    /// stdin, if that is a terminal.
     pub fn at_stdin() -> Option<Keyboard> {
         stdin().map(Keyboard::at)
     }
 
-    /// This process's controlling terminal, for when stdin is something else.
     pub fn controlling() -> Option<Keyboard> {
         controlling().map(Keyboard::at)
     }
@@ -42,19 +39,18 @@ impl Keyboard {
         Keyboard { terminal, gate: None, alone }
     }
 
-    /// The keys typed while [`Keyboard::listen`] is on. `None`: no descriptor is left.
+    /// Typed while [`Keyboard::listen`] is on. `None`: no descriptor is left.
     pub fn keys(&mut self) -> Option<Keys> {
         let (keys, gate) = Keys::gated(self.terminal.try_clone().ok()?)?;
         self.gate = Some(gate);
         Some(keys)
     }
 
-    /// Switches the reading of keys on (it starts once the terminal is ours) or off.
+    /// Reading starts once the terminal is ours.
     pub fn listen(&self, listen: bool) {
         self.gate.iter().for_each(|gate| gate.set(listen));
     }
 
-    /// Whether the terminal is ours.
     pub fn is_in_front(&self) -> bool {
         in_front(&self.terminal)
     }
@@ -112,7 +108,7 @@ pub(super) struct SavedModes {
 }
 
 impl SavedModes {
-    /// The modes now. `None`: this process has no terminal.
+    /// `None`: this process has no terminal.
     pub(super) fn save() -> Option<SavedModes> {
         let terminal = controlling()?;
         let modes = tcgetattr(&terminal).ok()?;
@@ -155,7 +151,6 @@ fn controlling() -> Option<File> {
 const MARK_PASTES: &[u8] = b"\x1b[?2004h";
 const LEAVE_PASTES: &[u8] = b"\x1b[?2004l";
 
-/// The way in which keys are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyWish {
     pub secret: bool,
@@ -172,7 +167,6 @@ pub struct KeyMode {
 }
 
 impl KeyMode {
-    /// The requested way.
     pub fn wanted(&self) -> KeyWish {
         self.wanted
     }
@@ -203,7 +197,7 @@ pub struct EchoOff {
 }
 
 impl EchoOff {
-    /// Whether the echo is still off. A shell changes the modes when it suspends this process.
+    /// A shell changes the modes when it suspends this process.
     pub fn holds(&self) -> bool {
         tcgetattr(&self.terminal).is_ok_and(|modes| modes.local_modes == self.modes)
     }
@@ -218,7 +212,7 @@ impl Drop for EchoOff {
     }
 }
 
-/// The width in columns of the terminal at stderr; 80 if unknown.
+/// The width of the terminal at stderr; 80 if unknown.
 pub(crate) fn columns() -> usize {
     let columns = tcgetwinsize(io::stderr()).map_or(0, |size| usize::from(size.ws_col));
     if columns == 0 { 80 } else { columns }
@@ -237,8 +231,7 @@ enum Which {
 }
 
 impl LineModes {
-    /// Switches stdin and stdout, each if it is a terminal in whose foreground we are. A descriptor already switched
-    /// is left alone, so a later call catches up on the other.
+    /// Switches each stream that is a terminal in whose foreground we are. A later call catches up on the other.
     pub(crate) fn switch(&mut self) {
         for which in [Which::Stdin, Which::Stdout] {
             if self.0.iter().any(|(switched, _)| *switched == which) {
@@ -262,7 +255,6 @@ impl LineModes {
         }
     }
 
-    /// Restores the modes of the terminals in whose foreground we are.
     pub(crate) fn restore(&mut self) {
         // Undo the last switch first, since both may be the same terminal.
         while let Some((which, old)) = self.0.pop() {

@@ -13,20 +13,18 @@ pub(crate) struct AgentLines {
     sentinel: Box<[u8]>,
     /// The next line, if it does not lie in the reader's buffer.
     ahead: Option<Framed<'static>>,
-    /// Whether a blank line is held back. The sentinel begins with an LF, so a blank line counts only if another line
-    /// follows it.
+    /// Holds a blank line back: the sentinel begins with an LF, so it counts only if another line follows.
     blank: bool,
     ended: bool,
 }
 
 impl AgentLines {
-    /// `limit`: the maximum length of a line, in bytes.
     pub(super) fn new(pipe: PipeReader, limit: usize, sentinel: &[u8]) -> AgentLines {
         let reader = LineReader::new(pipe, limit);
         AgentLines { reader, sentinel: sentinel.into(), ahead: None, blank: false, ended: false }
     }
 
-    /// Waits until there is a line to take. `false`: the output has ended.
+    /// `false`: the output has ended.
     pub(super) fn wait(&mut self) -> bool {
         while !self.has_next() && !self.ended {
             if self.reader.is_empty() {
@@ -39,7 +37,7 @@ impl AgentLines {
         !self.ended
     }
 
-    /// Whether a line can be taken without waiting. Holds back a blank line, and ends at the sentinel.
+    /// Holds back a blank line, and ends at the sentinel.
     pub(crate) fn has_next(&mut self) -> bool {
         if !self.blank && self.is_next(b"") {
             self.blank = true;
@@ -49,7 +47,7 @@ impl AgentLines {
         !self.ended && (self.ahead.is_some() || self.reader.has_line())
     }
 
-    /// Takes a line without waiting. An owned text can be kept without a copy.
+    /// Never waits. An owned text can be kept without a copy.
     pub(crate) fn next(&mut self) -> Option<Line<'_>> {
         if !self.has_next() {
             return None;
@@ -76,7 +74,6 @@ impl AgentLines {
         is_next(self.ahead.as_ref(), &mut self.reader, text)
     }
 
-    /// Drops the next line.
     fn skip(&mut self) {
         if self.ahead.take().is_none() {
             self.reader.next();
@@ -98,8 +95,7 @@ fn is_next(ahead: Option<&Framed<'_>>, reader: &mut LineReader<PipeReader>, text
     }
 }
 
-/// The text of a line. Copies it only if it is not UTF-8. The check goes word by word, that of `from_utf8_lossy` byte by
-/// byte.
+/// Copies only what is not UTF-8. The check goes word by word, that of `from_utf8_lossy` byte by byte.
 fn text(line: Cow<'_, [u8]>) -> Cow<'_, str> {
     let broken = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     match line {
@@ -120,7 +116,7 @@ mod tests {
     const END: &[u8] = b"END";
     const LIMIT: usize = 4 * READ_BYTES;
 
-    /// The lines of this output, each with whether it was copied out of the buffer.
+    /// Each line with whether it was copied out of the buffer.
     fn all(output: Vec<u8>) -> Vec<(Line<'static>, bool)> {
         let (reader, mut writer) = pipe().unwrap();
         let agent = thread::spawn(move || writer.write_all(&output).unwrap());

@@ -6,18 +6,16 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
-/// Work in a separate thread, with one result. The work stops soon after it is cancelled or dropped.
+/// The work stops soon after it is cancelled or dropped.
 #[derive(Debug)]
 pub(crate) struct BackgroundTask<T> {
     result: Receiver<T>,
-    /// Disconnected once the thread is over.
     over: Receiver<Infallible>,
     /// Dropping the sender cancels the work. `None`: the work was cancelled.
     wanted: Option<Sender<Infallible>>,
 }
 
 impl<T: Send + 'static> BackgroundTask<T> {
-    /// Starts the work. `limit`: the time that it may take.
     pub(crate) fn start(
         name: &str,
         limit: Duration,
@@ -35,7 +33,7 @@ impl<T: Send + 'static> BackgroundTask<T> {
         BackgroundTask { result, over, wanted: Some(wanted) }
     }
 
-    /// Ready with the result. A receive error: there will be no result.
+    /// A receive error: there will be no result.
     pub(crate) fn result(&self) -> Receiver<T> {
         self.result.clone()
     }
@@ -45,7 +43,6 @@ impl<T: Send + 'static> BackgroundTask<T> {
         self.over.clone()
     }
 
-    /// Whether the work was cancelled.
     pub(crate) fn is_given_up(&self) -> bool {
         self.wanted.is_none()
     }
@@ -55,7 +52,6 @@ impl<T: Send + 'static> BackgroundTask<T> {
         self.wanted = None;
     }
 
-    /// Waits for the result, for at most `limit`. `None`: the work has no result.
     pub(crate) fn wait_for_result(&self, limit: Duration) -> Option<T> {
         self.result.recv_timeout(limit).ok()
     }

@@ -38,7 +38,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// A change in the state of the agent's process.
 #[derive(Debug)]
 pub(crate) enum ProcessEvent {
     /// The agent's process exited; it is not reaped yet.
@@ -51,7 +50,6 @@ pub(crate) struct AgentProcess {
     child: Child,
     tree: Arc<Tree>,
     input: Option<Sender<String>>,
-    /// The number of bytes that are queued for the agent's stdin and not yet written.
     unsent: Arc<AtomicUsize>,
     /// Starts the sweep, which first ends the reaper: only one of them may reap orphans at a time.
     sweep: Sender<(Duration, Duration, Option<Reaper>)>,
@@ -65,13 +63,11 @@ pub(crate) struct AgentProcess {
     sessions: Option<(&'static SessionFiles, BTreeMap<OsString, OsString>)>,
     /// The agent's output. The channel holds one message, and a full one makes the readers wait.
     pub(crate) data: Receiver<AgentOutput>,
-    /// Changes in the state of the agent's process.
     pub(crate) process: Receiver<ProcessEvent>,
 }
 
 impl AgentProcess {
-    /// Starts the agent in its own session. `nonce` marks its environment. `mirror`: sends each line of stderr too.
-    /// Error: the agent cannot be started. The failure states the remedy.
+    /// `nonce` marks the agent's environment. `mirror`: sends each line of stderr too. Error: states the remedy.
     pub(crate) fn spawn(
         launch: &Launch,
         settings: &Settings,
@@ -119,7 +115,6 @@ impl AgentProcess {
         agent.map(|agent| AgentProcess { npx_package, _files: folder, sessions, ..agent })
     }
 
-    /// Whether the agent can load the session later.
     pub(crate) fn keeps(&self, id: &SessionId) -> bool {
         self.sessions
             .as_ref()
@@ -195,7 +190,7 @@ impl AgentProcess {
         Ok(agent)
     }
 
-    /// Queues a line for the agent's stdin. Never blocks.
+    /// Never blocks.
     pub(crate) fn send(&self, line: String) {
         if let Some(input) = &self.input {
             self.unsent.fetch_add(line.len(), Ordering::Relaxed);
@@ -218,12 +213,10 @@ impl AgentProcess {
         let _ = self.emptied.send(lines);
     }
 
-    /// The process id of the agent itself.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Signals every process of the agent's tree.
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         self.tree.signal_all(Some(self.child.id()), signal);
     }
@@ -233,13 +226,12 @@ impl AgentProcess {
         self.tree.signal_marked(Some(self.child.id()), signal);
     }
 
-    /// Starts the sweep after the exit was reported. `grace`: the time that other processes have to end by themselves;
-    /// `limit`: the time that the sweep may take then.
+    /// Call it once the exit is reported. `grace`: the time for other processes to end; `limit`: that for the sweep.
     pub(crate) fn sweep(&mut self, grace: Duration, limit: Duration) {
         let _ = self.sweep.send((grace, limit, self.reaper.take()));
     }
 
-    /// Requests that exited orphans of the agent's tree are reaped. Never blocks.
+    /// Never blocks.
     pub(crate) fn reap_orphans(&self) {
         self.reaper.iter().for_each(Reaper::request);
     }
@@ -250,7 +242,7 @@ impl AgentProcess {
         self.reaper.is_some()
     }
 
-    /// Kills the whole tree and reaps the agent, on the calling thread. Returns the agent's exit status. The sweep takes at most `limit`.
+    /// Kills the whole tree and reaps the agent, on the calling thread. The sweep takes at most `limit`.
     pub(crate) fn end_now(&mut self, limit: Duration) -> AgentExit {
         self.sweep_here(limit);
         self.reap()
@@ -267,7 +259,7 @@ impl AgentProcess {
         self.tree.is_one_group(self.child.id())
     }
 
-    /// Reaps an agent that has exited and returns its exit status. Never blocks: the kernel may keep a killed process.
+    /// Reaps an agent that has exited. Never blocks: the kernel may keep a killed process.
     pub(crate) fn reap(&mut self) -> AgentExit {
         match self.child.try_wait() {
             Ok(Some(status)) => AgentExit { code: status.code(), signal: status.signal() },
@@ -288,8 +280,6 @@ fn pipe() -> Result<(PipeReader, PipeWriter), Failure> {
 /// The number of retries for a program that is still being written, and the pause between them.
 const BUSY: (u32, Duration) = (3, Duration::from_millis(50));
 
-/// Starts a program, and retries a few times while its program file is still being written. Error: the program cannot
-/// be started. The failure is written for the user.
 pub(crate) fn spawn(
     mut start: impl FnMut() -> io::Result<Child>,
     program: &Path,
@@ -345,8 +335,7 @@ fn spawn_failure(error: &io::Error, program: &Path, cwd: &Path) -> Failure {
     }
 }
 
-/// Writes queued lines until the queue ends, then closes the agent's stdin. A write error (the agent no longer reads)
-/// is not reported: the agent's exit explains it.
+/// A write error (the agent no longer reads) is not reported: the agent's exit explains it.
 fn write_lines(stdin: Option<ChildStdin>, lines: &Receiver<String>, unsent: &AtomicUsize) {
     let Some(mut stdin) = stdin else { return };
     for line in lines {
@@ -363,7 +352,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// The longest wait for the end of the thread. A look takes a few milliseconds.
 const FINISH_LIMIT: Duration = Duration::from_millis(300);
 
-/// The running thread. Dropping this ends the thread without waiting for it.
+/// Dropping this ends the thread without waiting for it.
 pub(super) struct Reaper {
     requests: Sender<()>,
     /// Disconnected once the thread has ended.
@@ -372,7 +361,7 @@ pub(super) struct Reaper {
 }
 
 impl Reaper {
-    /// Starts the thread. It never reaps `leader`, the agent itself. Error: the system's, if no thread can be started.
+    /// Never reaps `leader`, the agent itself. Error: no thread can be started.
     pub(super) fn start(tree: Arc<Tree>, leader: u32) -> io::Result<Reaper> {
         let (requests, requested) = bounded(1);
         let (stop, stopped) = bounded::<Infallible>(0);
@@ -394,8 +383,7 @@ impl Reaper {
         let _ = self.requests.try_send(());
     }
 
-    /// Ends the thread and waits for it, so that it cannot take a child that is started later for an orphan. Does not
-    /// wait for ever.
+    /// Waits, but not for ever: the thread must not take a child that is started later for an orphan.
     pub(super) fn finish(self) {
         let Reaper { requests, ended, _stop } = self;
         drop((requests, _stop));

@@ -12,10 +12,9 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// The maximum time of the sweep of a client's remaining processes.
 const SWEEP_LIMIT: Duration = Duration::from_millis(500);
 
-/// A running client. Dropping it kills everything that it started.
+/// Dropping it kills everything that it started.
 pub(crate) struct ClientProcess {
     child: Child,
     tree: Tree,
@@ -23,8 +22,7 @@ pub(crate) struct ClientProcess {
 }
 
 impl Queries {
-    /// Starts a client with these additional variables, in its own process group, with an empty stdin. Its stdout goes to
-    /// our stderr. Error: the system's.
+    /// The client has its own process group and an empty stdin. Its stdout goes to our stderr.
     pub(crate) fn start_client(
         &self,
         program: &OsStr,

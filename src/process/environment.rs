@@ -12,14 +12,13 @@ pub(crate) fn inherited() -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os().filter(|(name, _)| !OF_GIT.iter().any(|git| name == git))
 }
 
-/// Our own environment as an agent inherits it, overridden by the variables in `own`.
 pub(crate) fn environment_over(own: impl Iterator<Item = (OsString, OsString)>) -> BTreeMap<OsString, OsString> {
     inherited().chain(own).collect()
 }
 
-/// The agent's whole environment. Later sources take precedence: our own variables (all of them but those of git's, or
-/// those that `env_allow` and the fixed list admit) without those that the driver removes, the driver's variables, the
-/// request's `env`, and the marker.
+/// Later sources take precedence: our own variables (all of them but those of git's, or those that `env_allow` and the
+/// fixed list admit) without those that the driver removes, the driver's variables, the request's `env`, and the
+/// marker.
 pub(crate) fn environment(launch: &Launch, settings: &Settings, nonce: &str) -> BTreeMap<OsString, OsString> {
     const ALWAYS: [&str; 7] = ["PATH", "HOME", "USER", "LANG", "LC_*", "TERM", "TMPDIR"];
     let matches = |pattern: &str, name: &str| match pattern.strip_suffix('*') {

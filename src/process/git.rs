@@ -34,7 +34,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The files that the agent changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Changes {
     /// The folder is not in a git work tree, or git is not installed. This needs no warning.
@@ -45,10 +44,9 @@ pub enum Changes {
     Files(Vec<(PathBuf, Action)>),
 }
 
-/// A baseline, or `None` outside a work tree or without git.
+/// `None`: outside a work tree, or without git.
 pub type BaselineResult = Result<Option<Arc<Baseline>>, Incomplete>;
 
-/// The state of the work tree before the agent ran.
 #[derive(Debug)]
 pub struct Baseline {
     git: Git,
@@ -57,13 +55,11 @@ pub struct Baseline {
     /// Files that were already changed or untracked, with their state on disk. Includes submodules with another commit
     /// or with changed files.
     dirty: BTreeMap<Vec<u8>, Option<State>>,
-    /// Whether the look includes the repositories below.
     looks: LookBelow,
-    /// The repositories below the work tree, by their folders. Empty if they are ignored.
+    /// Keyed by folder. Empty if the repositories are ignored.
     below: BTreeMap<Vec<u8>, Repository>,
 }
 
-/// A repository below a work tree.
 #[derive(Debug)]
 struct Repository {
     tree: Baseline,
@@ -71,15 +67,13 @@ struct Repository {
     is_submodule: bool,
 }
 
-/// The queries to git for one run: first the baseline, then the changes. They run in a separate thread, so no method
-/// waits for git except [`Pending::settle`].
+/// The queries run in a separate thread, so no method waits for git except [`Pending::wait_for_result`].
 #[derive(Debug)]
 pub struct Pending {
     baseline: BaselineResult,
     job: Option<BackgroundTask<GitResult>>,
 }
 
-/// The result of such a thread.
 #[derive(Debug)]
 pub enum GitResult {
     Baseline(BaselineResult),
@@ -95,22 +89,18 @@ struct State {
 }
 
 impl Baseline {
-    /// Starts taking the baseline in a separate thread, in parallel with the spawn. Never blocks. `cwd`: the agent's
-    /// working directory, absolute and without symbolic links, so that the found paths equal the agent's. `limit`: the
-    /// time that git may take.
+    /// Never blocks. `cwd`: absolute and without symbolic links, so that the found paths equal the agent's.
     pub fn begin(cwd: &Path, limit: Duration) -> Pending {
         let (path, config) = surroundings();
         Baseline::begin_with(cwd, limit, path, config)
     }
 
-    /// Takes the baseline of the work tree around `cwd`, with the repositories below it, and waits for git. Returns
-    /// `None` outside a work tree or without git. Error: git failed, or was too slow.
+    /// Includes the repositories below. Waits for git.
     pub fn now(cwd: &Path, until: &Until) -> BaselineResult {
         Baseline::look(cwd, Filters::Empty, until)
     }
 
-    /// Like [`Baseline::now`], with the filters that a commit runs. Without them, a file that is stored through a filter
-    /// may look changed.
+    /// Runs the filters that a commit runs. Without them, a file that is stored through a filter may look changed.
     pub fn for_commit(cwd: &Path, until: &Until) -> BaselineResult {
         Baseline::look(cwd, Filters::Own, until)
     }
@@ -122,7 +112,6 @@ impl Baseline {
         git.map(|git| Baseline::of(git, begun, LookBelow::Included, until).map(Arc::new)).transpose()
     }
 
-    /// The root of the work tree.
     pub fn root(&self) -> &Path {
         self.git.root()
     }
@@ -167,24 +156,22 @@ impl Baseline {
         })
     }
 
-    /// HEAD, the changed files and the repositories below, as one text.
     fn state(&self) -> String {
         let below: Vec<String> = self.below.values().map(|repository| repository.tree.state()).collect();
         format!("{:?} {:?} {below:?}", self.head, self.dirty)
     }
 
-    /// Whether git reports this file as changed. `path`: relative to the root.
+    /// `path`: relative to the root.
     pub fn has(&self, path: &Path) -> bool {
         self.dirty.contains_key(path.as_os_str().as_bytes())
     }
 
-    /// Whether a file, or a repository below, differs from its state in `then`.
     pub fn differs(&self, then: &Baseline, path: &Path) -> bool {
         let of = |tree: &Baseline| (tree.dirty.get(path.as_os_str().as_bytes()).copied(), tree.state_below(path));
         of(self) != of(then)
     }
 
-    /// Like [`Baseline::begin`], with the PATH on which to find git and the folder that holds the user's ignore file.
+    /// `path`: the PATH on which to find git. `config`: the folder that holds the user's ignore file.
     pub fn begin_with(cwd: &Path, limit: Duration, path: OsString, config: Option<OsString>) -> Pending {
         let begun = file_tick();
         let cwd = cwd.to_path_buf();
@@ -226,8 +213,7 @@ impl Baseline {
         Ok(Baseline { git, begun, head, dirty, looks, below })
     }
 
-    /// The files that changed since, by absolute path, and the repositories below that came or went. Waits for git.
-    /// Error: git failed, or was too slow.
+    /// Lists absolute paths, and the repositories below that came or went. Waits for git.
     pub fn compare(&self, until: &Until) -> Result<Vec<(PathBuf, Action)>, Incomplete> {
         let Status { head, files, nested } = self.git.status(self.looks, until)?;
         let below = folders_below(&self.git, self.looks, nested, until)?;
@@ -257,14 +243,12 @@ impl Baseline {
         Ok(changed)
     }
 
-    /// Whether a file that git ignores, or a folder of it, changed since. `except`: a folder that does not count. Error:
-    /// git failed, or the time is up.
+    /// A folder of ignored files counts too. `except`: a folder that does not count.
     pub fn has_ignored_changes(&self, except: &Path, until: &Until) -> Result<bool, Incomplete> {
         self.git.has_ignored_since(self.begun, except, until)
     }
 
-    /// The change of one file. `None`: the file did not change. `moved`: the file in the old and the new HEAD, if HEAD
-    /// moved and the file differs between them.
+    /// `None`: unchanged. `moved`: the file in the old and the new HEAD, if HEAD moved and the file differs there.
     fn action(&self, name: &[u8], seen: Option<&FileState>, moved: Option<&[Option<Blob>; 2]>) -> Option<Action> {
         let now = self.git.look(name, seen);
         if let Some(before) = self.dirty.get(name) {
@@ -302,8 +286,7 @@ impl Baseline {
     }
 }
 
-/// The place of HEAD in the work tree around `cwd`, if HEAD is on another branch than `from`, or left its history.
-/// Commits on top of `from` are no such move. Waits for git. Error: git failed, or was too slow.
+/// `None`: HEAD is on the branch of `from`, perhaps with commits on top, or there is no work tree. Waits for git.
 pub fn moved_head(cwd: &Path, from: &Head, until: &Until) -> Result<Option<Head>, Incomplete> {
     let (path, config) = surroundings();
     let Some(git) = Git::open(cwd, path, config, Filters::Empty, until)? else { return Ok(None) };
@@ -346,24 +329,20 @@ fn surroundings() -> (OsString, Option<OsString>) {
 }
 
 impl Pending {
-    /// Whether a git process that we started may be running.
     pub fn is_busy(&self) -> bool {
         self.job.is_some()
     }
 
-    /// Whether the running job was cancelled.
     pub fn is_given_up(&self) -> bool {
         self.job.as_ref().is_some_and(BackgroundTask::is_given_up)
     }
 
-    /// A channel that is ready once the thread has an answer. A receive error: there will be no answer. Both belong
-    /// into [`Pending::hear`].
+    /// A receive error: there will be no answer. Both belong into [`Pending::finish_job`].
     pub fn told(&self) -> Receiver<GitResult> {
         self.job.as_ref().map_or_else(never, BackgroundTask::result)
     }
 
-    /// Handles the answer of the thread. `None`: there will be no answer. Returns the changes if the job was the
-    /// comparison.
+    /// `told`: `None` if there will be no answer. Returns the changes if the job was the comparison.
     pub fn finish_job(&mut self, told: Option<GitResult>) -> Option<Changes> {
         self.job = None;
         match told? {
@@ -375,20 +354,17 @@ impl Pending {
         }
     }
 
-    /// Cancels the job: the thread kills its git, and its answer no longer counts.
     pub fn give_up(&mut self) {
         self.job.iter_mut().for_each(BackgroundTask::give_up);
     }
 
-    /// Waits, for at most `limit`, until no git process of ours is left. Returns the changes if the job was the
-    /// comparison.
+    /// Waits until no git process of ours is left. Returns the changes if the job was the comparison.
     pub fn wait_for_result(&mut self, limit: Duration) -> Option<Changes> {
         let told = self.job.as_ref()?.wait_for_result(limit);
         self.finish_job(told)
     }
 
-    /// Starts the comparison with the baseline. `limit`: the time that git may take. Call it after a process of the
-    /// agent has ended and the last job is done. Returns the changes at once if the baseline is missing.
+    /// Call it after a process of the agent has ended and the last job is done. Returns at once without a baseline.
     pub fn compare(&mut self, limit: Duration) -> Option<Changes> {
         match &self.baseline {
             Ok(Some(baseline)) => {
@@ -407,8 +383,7 @@ impl Pending {
 }
 
 impl State {
-    /// The state of a file at the time `begun`, derived from a later look: a fast agent may already have changed it.
-    /// `tracked`: the file is in HEAD. `None`: the file did not exist.
+    /// Derived from a later look: a fast agent may have changed the file. `tracked`: in HEAD. `None`: no file then.
     fn before(metadata: &Metadata, begun: SystemTime, tracked: bool) -> Option<State> {
         let state = State::from_metadata(metadata);
         if !since(metadata, begun) {

@@ -25,18 +25,16 @@ use crate::io::signals::outlive_hangups;
 use crate::process::variables::{GUARD, GUARD_CGROUP, GUARD_FOLDER, RUN};
 use crate::system::{ControlGroup, Id, lost_sight, start_time};
 
-/// The hidden first argument that makes this program run as the guard.
 pub(crate) const GUARD_ARGUMENT: &str = "__guard";
 
 /// The time from SIGTERM to SIGKILL. The whole tree must be gone one second after the host.
 const TERM_WAIT: Duration = Duration::from_millis(200);
 const TERM_POLL: Duration = Duration::from_millis(10);
-/// The maximum time for which the guard keeps killing.
 const KILL_LIMIT: Duration = Duration::from_secs(5);
-/// The maximum size of a line to the guard, in bytes. The guard ignores the rest of a longer line.
+/// The guard ignores the rest of a longer line.
 const LINE_BYTES_MAX: usize = 80;
 
-/// The running guard. Dropping it without [`Guard::dismiss`], as in a panic, makes it end the processes.
+/// Dropping it without [`Guard::dismiss`], as in a panic, makes it end the processes.
 #[derive(Debug)]
 pub(crate) struct Guard {
     child: Child,
@@ -44,9 +42,8 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Starts the guard for our git, and for the tree with this nonce and in this control group. `folder`: the folder of
-    /// a socket, which the guard removes if the host is killed. Call it before the agent is spawned. Error: a text for a
-    /// diagnostic. The run can continue without a guard.
+    /// `folder`: the folder of a socket, which the guard removes if the host is killed. Call it before the agent is
+    /// spawned. Error: a text for a diagnostic. The run can continue without a guard.
     pub(crate) fn start(nonce: &str, cgroup: Option<&ControlGroup>, folder: Option<&Path>) -> Result<Guard, String> {
         if let Some(reason) = lost_sight() {
             return Err(format!("no guard: {reason}"));
@@ -56,13 +53,11 @@ impl Guard {
         spawn(&program, &nonces, cgroup, folder).map_err(|error| format!("no guard: {error}"))
     }
 
-    /// Starts a guard for the git of a process that has no agent yet, or no longer. `None`: the system permits none, which
-    /// matters only if this process is killed.
+    /// For a process that has no agent yet, or no longer. A missing guard matters only if this process is killed.
     pub(crate) fn of_git() -> Option<Guard> {
         Guard::start("", None, None).ok()
     }
 
-    /// Whether the guard has ended, for example because somebody killed it.
     pub(crate) fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
@@ -74,13 +69,12 @@ impl Guard {
         }
     }
 
-    /// The guard's own pid, which the sweep must spare.
+    /// The sweep must spare it.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Tells the guard the agent's pid, so that it also ends that process group. Call it right after the spawn,
-    /// before the agent is reaped.
+    /// Lets the guard also end the agent's process group. Call it right after the spawn, before the agent is reaped.
     pub(crate) fn leader(&mut self, pid: u32) {
         if let Some(start) = start_time(pid) {
             // The guard may have exited.
@@ -88,12 +82,12 @@ impl Guard {
         }
     }
 
-    /// Ends the guard of git. If git still runs, the guard ends it first.
+    /// If git still runs, the guard ends it first.
     pub(crate) fn leave_git(self) {
         if tree::has_git() { drop(self) } else { self.dismiss() }
     }
 
-    /// Ends and reaps the guard without ending the tree. Call it once the tree is gone.
+    /// Does not end the tree. Call it once the tree is gone.
     pub(crate) fn dismiss(mut self) {
         let _ = self.stdin.write_all(b"done\n");
         // Kills the guard instead of waiting for it, because a stopped guard would never exit. Its pipe closes only
@@ -136,14 +130,12 @@ pub(crate) struct GuardedScratch {
 }
 
 impl GuardedScratch {
-    /// See [`Scratch::of`].
     pub(crate) fn new() -> io::Result<GuardedScratch> {
         let nonce = tree::nonce();
         let guard = Guard::start(&nonce, None, None).ok();
         Ok(GuardedScratch { folder: Scratch::of(&nonce)?, guard })
     }
 
-    /// The folder's path.
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -155,12 +147,9 @@ impl Drop for GuardedScratch {
     }
 }
 
-/// The guard's main function: reads `leader PID STARTTIME` and `done` lines from `stdin`. If `stdin` ends without
-/// `done`, it sends SIGTERM to the whole tree, waits up to 200 ms, then sends SIGKILL until no process is left, for
-/// at most 5 s, and removes the control group, the folders of the nonces and the socket's folder.
-///
-/// Returns the exit code: 0 after `done` or if all processes are gone, 1 if a process is left, 2 without a nonce in
-/// `SPEKTACULAR_GUARD`.
+/// `stdin` holds the lines `leader PID STARTTIME` and `done`. If it ends without `done`, the guard ends the whole tree, and
+/// removes the control group, the folders of the nonces and the socket's folder. Returns the exit code: 0 after `done` or
+/// if all processes are gone, 1 if a process is left, 2 without a nonce in `SPEKTACULAR_GUARD`.
 pub(crate) fn run_guard(stdin: impl Read) -> i32 {
     let nonces = env::var(GUARD).unwrap_or_default();
     if nonces.is_empty() {
@@ -181,7 +170,6 @@ pub(crate) fn run_guard(stdin: impl Read) -> i32 {
     }
 }
 
-/// The last message of the host.
 #[derive(Debug, PartialEq, Eq)]
 enum Farewell {
     Done,

@@ -29,28 +29,21 @@ use std::process::Command;
 /// reports of mouse, focus and paste, other keyboard modes, colors.
 const CALM: &str = "\x1b[?1049l\x1b[?25h\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1006l\x1b[?2004l\x1b[<u\x1b[>4;0m\x1b[0m\r\n";
 
-/// The parameters for starting an agent's own interface.
 #[derive(Debug)]
 pub(crate) struct Handover<'a> {
-    /// The agent's program and the environment of its entry.
     pub base: &'a Base,
-    /// The agent's arguments.
     pub args: &'a [String],
-    /// Variables to add to the agent's environment; they override those of its entry.
+    /// They override those of the agent's entry.
     pub env: &'a [(String, String)],
-    /// Names of variables to remove from the agent's environment.
     pub env_remove: &'a [&'a str],
-    /// The agent's working directory.
     pub cwd: &'a Path,
 }
 
-/// Whether both stdin and stdout are a terminal.
 pub(crate) fn has_terminal() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-/// Starts the agent on our terminal and waits for its exit. Returns its exit code, or 128 plus the number of the signal
-/// that ended it.
+/// Returns the agent's exit code, or 128 plus the number of the signal that ended it.
 pub(crate) fn hand_over(handover: &Handover<'_>) -> Result<u8, Failure> {
     let own = handover.base.env.iter().chain(handover.env.iter().map(|(name, value)| (name, value)));
     let own: Vec<(OsString, OsString)> = own.map(|(name, value)| (name.into(), value.into())).collect();
@@ -80,15 +73,14 @@ pub(crate) fn hand_over(handover: &Handover<'_>) -> Result<u8, Failure> {
     Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
-/// The signals to catch. A signal that was ignored when we started is left out, so that the agent ignores it too.
+/// A signal that was ignored when we started is left out, so that the agent ignores it too.
 fn ours() -> Vec<i32> {
     let ignored = ignored_signals();
     let wanted = [SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU, SIGTERM, SIGHUP];
     wanted.into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0).chain([SIGCHLD]).collect()
 }
 
-/// Waits for the agent's exit, and stops when the agent stops. The agent is reaped only here, so its pid cannot be
-/// reused while we signal it.
+/// Stops when the agent stops. The agent is reaped only here, so its pid cannot be reused while we signal it.
 fn wait(pid: Pid, signals: &mut Signals) -> Option<WaitStatus> {
     loop {
         // The first check catches an agent that exited before the handlers were installed.
@@ -113,7 +105,7 @@ fn wait(pid: Pid, signals: &mut Signals) -> Option<WaitStatus> {
     }
 }
 
-/// Restores the terminal's modes, but only if we are in the foreground. In the background, that would stop us.
+/// Does nothing in the background, where it would stop us.
 fn restore(modes: Option<&Termios>, crashed: bool) {
     let ours = tcgetpgrp(io::stdin()).is_ok_and(|group| group == rustix::process::getpgrp());
     let Some(modes) = modes.filter(|_| ours) else { return };

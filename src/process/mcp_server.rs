@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::io;
 use std::process::{Child, Command, Stdio};
 
-/// Starts a server, with pipes to us. Error: the system's.
 pub(crate) fn start(command: &OsString, args: &[OsString]) -> io::Result<Child> {
     let mut server = Command::new(command);
     server.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()

@@ -6,16 +6,14 @@ use crate::system::{Access, Grants, enter_namespaces, protect};
 use std::ffi::OsString;
 use std::process::{Command, Stdio};
 
-/// The hidden first argument of the attempt.
 pub(super) const ARGUMENT: &str = "__namespaces";
 
 /// The second argument of an attempt to keep a file unchanged.
 const FIXED: &str = "fixed";
 
-/// The exit code of a failed attempt.
 const FORBIDDEN: i32 = 1;
 
-/// Makes the attempt. `args`: [`FIXED`] or nothing. Returns the exit code.
+/// `args`: [`FIXED`] or nothing. Returns the exit code.
 pub(super) fn attempt(args: &[OsString]) -> i32 {
     let mut grants = Grants::default();
     grants.add(Access::Fixed, "/");
@@ -23,7 +21,7 @@ pub(super) fn attempt(args: &[OsString]) -> i32 {
     attempt.map_or(FORBIDDEN, |()| 0)
 }
 
-/// Whether the system forbids namespaces. False if the attempt itself cannot be made.
+/// False if the attempt itself cannot be made.
 pub(super) fn are_forbidden() -> bool {
     code(&[]) == Some(FORBIDDEN)
 }
@@ -33,7 +31,6 @@ pub(super) fn can_fix_files() -> bool {
     code(&[FIXED]) == Some(0)
 }
 
-/// The exit code of an attempt. `None`: it cannot be made.
 fn code(args: &[&str]) -> Option<i32> {
     let mut attempt = Command::new(own_executable::program()?);
     // Others of the user can read its memory for a moment.

@@ -27,7 +27,6 @@ use std::path::Path;
 use std::process::{Child, Command};
 use std::time::Duration;
 
-/// The hidden first argument that makes this program run as the launcher.
 pub(super) const LAUNCH_ARGUMENT: &str = "__launch";
 
 /// The maximum time of the launcher. It never waits, but it may be stopped from outside.
@@ -45,9 +44,8 @@ impl fmt::Display for NotRestricted {
 
 impl Error for NotRestricted {}
 
-/// Starts a program in its own session, and in the control group and the sandbox if there are any. `prepare` sets
-/// everything except stderr. Error: the system's, as from [`Command::spawn`]; around a [`NotRestricted`] if the sandbox
-/// cannot be kept.
+/// `prepare` sets everything except stderr. Error: the system's, as from [`Command::spawn`]; around a [`NotRestricted`]
+/// if the sandbox cannot be kept.
 pub(super) fn spawn(
     program: &Path,
     cgroup: Option<&ControlGroup>,
@@ -88,7 +86,6 @@ pub(super) fn spawn(
     Err(error)
 }
 
-/// The argument of a launcher that gets grants.
 const SANDBOX: &str = "sandbox";
 
 /// The error in a launcher's report: the system's number, and a text if the sandbox cannot be kept.

@@ -14,21 +14,19 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf, absolute};
 
-/// The path for starting this program again as our child. `None`: the file was not found.
-///
-/// The file's own name takes precedence, because the link may name an emulator or a debugging tool that runs this
-/// program.
+/// For starting this program again as our child. The file's own name takes precedence, because the link may name an
+/// emulator or a debugging tool that runs this program.
 pub(crate) fn program() -> Option<PathBuf> {
     let link = || OWN_FILE.filter(|link| fs::read_link(link).is_ok()).map(PathBuf::from);
     own_path().or_else(link).or_else(called)
 }
 
-/// The file itself, for a process that is not our child, or for display to a person. `None`: the file was not found.
+/// For a process that is not our child, or for display to a person.
 pub(crate) fn file() -> Option<PathBuf> {
     own_path().or_else(called)
 }
 
-/// The file's own name. Some systems report it as it was called, which may be relative.
+/// Some systems report the file as it was called, which may be relative.
 fn own_path() -> Option<PathBuf> {
     absolute(env::current_exe().ok()?).ok().filter(|path| is_program(path))
 }
@@ -44,20 +42,18 @@ pub fn keep_private() {
     }
 }
 
-/// The length of the longest agent line, in bytes. While a line is handled, it takes up to eight times its length; without
-/// that much room this process would abort, so a limited address space shortens the limit.
+/// In bytes. While a line is handled, it takes up to eight times its length; without that much room this process would
+/// abort, so a limited address space shortens the limit.
 pub(super) fn agent_line_bytes() -> usize {
     let room = threads::room().map_or(u64::MAX, |room| room / 16);
     usize::try_from(room).unwrap_or(usize::MAX).min(AGENT_LINE_BYTES)
 }
 
-/// The failure for a program file that was not found.
 pub(crate) fn not_found() -> Failure {
     let message = "spektacular cannot find its own program file: start it by its path, or mount /proc.";
     Failure::new(Code::AgentNotFound, message)
 }
 
-/// The file by the name with which this process was called.
 fn called() -> Option<PathBuf> {
     by_name(env::args_os().next()?, env::var_os("PATH"))
 }

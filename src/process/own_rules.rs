@@ -8,10 +8,9 @@ use crate::system::sandbox_version;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The maximum size of a file with rules, in bytes.
 const FILE_BYTES: u64 = 1 << 20;
 
-/// The rules that a run in `cwd` must keep, in the driver's form. Empty: none.
+/// In the driver's form. Empty: none.
 pub(crate) fn kept_rules(rules: &OwnRules, environment: Environment<'_>, cwd: &Path) -> String {
     let texts: Vec<String> = (rules.sources)(environment, cwd).into_iter().filter_map(text).collect();
     (rules.kept)(&texts)

@@ -14,17 +14,15 @@ use std::time::{Duration, Instant};
 /// The arguments of such a run. It cancels itself at the end of its stdin, so that it cannot outlive this process.
 const ARGUMENTS: [&str; 5] = ["adhoc", "--output", "json", "--on-eof", "cancel"];
 
-/// A run in a process of its own. It writes diagnostics to our stderr.
+/// It writes diagnostics to our stderr.
 pub(crate) struct OwnRun {
     pub(crate) stdin: ChildStdin,
     pub(crate) stdout: ChildStdout,
-    /// The process, which somebody must wait for.
+    /// Somebody must wait for it.
     pub(crate) child: Child,
-    /// The means to kill the process.
     pub(crate) killer: Killer,
 }
 
-/// Starts a run with this working directory. Error: the system's.
 pub(crate) fn start(cwd: &Path) -> io::Result<OwnRun> {
     let mut child = command(cwd)?.spawn()?;
     let killer = Killer::of(&child);
@@ -41,7 +39,7 @@ fn command(cwd: &Path) -> io::Result<Command> {
     Ok(command)
 }
 
-/// Becomes this program with these arguments, in the same process. Returns only the system's error.
+/// Stays the same process. Returns only the system's error.
 pub(crate) fn replace_process(arguments: &[OsString]) -> io::Error {
     match own_executable::program() {
         Some(program) => Command::new(program).args(arguments).exec(),
@@ -53,13 +51,13 @@ pub(crate) fn replace_process(arguments: &[OsString]) -> io::Error {
 const GONE_LIMIT: Duration = Duration::from_secs(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// A run with an environment of its own. Dropping it kills everything that it started.
+/// It has an environment of its own. Dropping it kills everything that it started.
 pub(crate) struct AloneRun {
     child: Child,
     tree: Tree,
 }
 
-/// Starts a run with this working directory and only these variables. It writes no diagnostics. Error: the system's.
+/// `env`: all its variables. It writes no diagnostics.
 pub(crate) fn start_alone(cwd: &Path, env: &[(String, OsString)]) -> io::Result<AloneRun> {
     let nonce = tree::nonce();
     let mut command = command(cwd)?;
@@ -69,17 +67,17 @@ pub(crate) fn start_alone(cwd: &Path, env: &[(String, OsString)]) -> io::Result<
 }
 
 impl AloneRun {
-    /// Its stdin, until [`AloneRun::wait`] closes it.
+    /// `None` once [`AloneRun::wait`] has closed it.
     pub(crate) fn stdin(&mut self) -> Option<&mut ChildStdin> {
         self.child.stdin.as_mut()
     }
 
-    /// Its stdout. Error: somebody took it.
+    /// Error: somebody took it.
     pub(crate) fn take_stdout(&mut self) -> io::Result<ChildStdout> {
         self.child.stdout.take().ok_or_else(|| io::ErrorKind::BrokenPipe.into())
     }
 
-    /// Waits for the end of the run; returns the number of its processes that are left.
+    /// Returns the number of its processes that are left.
     pub(crate) fn wait(&mut self) -> usize {
         let _ = self.child.wait();
         let until = Instant::now() + GONE_LIMIT;

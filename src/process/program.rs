@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The program as an absolute path, found on the PATH that the agent will have. A relative path is relative to `cwd`.
-/// Relative and empty entries of PATH are skipped, because they could run a program from an untrusted folder.
+/// A relative path is relative to `cwd`. Relative and empty entries of PATH are skipped, because they could run a
+/// program from an untrusted folder.
 pub(crate) fn resolve(program: &Program, environment: &BTreeMap<OsString, OsString>, cwd: &Path) -> Option<PathBuf> {
     let name = match program {
         Program::Myself => return own_executable::program(),
@@ -29,7 +29,6 @@ pub(crate) fn resolve(program: &Program, environment: &BTreeMap<OsString, OsStri
     candidates().find(|file| own_executable::is_program(file)).or_else(|| candidates().next())
 }
 
-/// A launch whose program exists.
 pub(crate) struct FoundProgram<'a> {
     /// The launch itself, or one by npx.
     pub(crate) launch: Cow<'a, Launch>,
@@ -62,7 +61,6 @@ pub(crate) fn find_program<'a>(
     })
 }
 
-/// The failure for an agent whose program was not found. `install`: how to install it.
 pub(crate) fn not_found(program: &Program, install: Option<&str>) -> Failure {
     let program = match program {
         Program::Command(name) => name,

@@ -22,13 +22,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The maximum time of the sweep of remaining processes.
 const SWEEP_LIMIT: Duration = Duration::from_millis(500);
 
-/// The maximum size of the stderr that is kept of an agent, in bytes.
 const ERRORS_BYTES: u64 = 64 << 10;
 
-/// The destination of the program's stderr.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Errors {
     Dropped,
@@ -36,32 +33,25 @@ pub(super) enum Errors {
     Mixed,
 }
 
-/// A program's answer.
 #[derive(Debug)]
 pub(crate) struct QueryOutput {
-    /// The exit code; `None` if a signal ended the program.
+    /// `None` if a signal ended the program.
     pub code: Option<i32>,
-    /// The program's stdout.
     pub output: Vec<u8>,
     /// The start of the program's stderr, if it is collected separately.
     pub errors: Vec<u8>,
 }
 
-/// The reason why a program gave no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoAnswer {
-    /// The program does not exist.
     Missing,
-    /// The program could not be started.
     NotStarted,
-    /// The program did not end by the deadline.
     Late,
-    /// The output exceeded the limit.
     TooLong,
 }
 
-/// Runs git until it exits, with an empty stdin, in its own process group. `bytes`: the maximum output. When this
-/// returns, nothing that git started is left, except what cleared its environment.
+/// With an empty stdin, in its own process group. `bytes`: the maximum output. Nothing that git started is left at the
+/// return, except what cleared its environment.
 pub(super) fn run_git(
     command: &mut Command,
     errors: Errors,
@@ -115,7 +105,6 @@ fn collect(
 #[derive(Clone, Debug)]
 pub struct Until {
     deadline: Instant,
-    /// Disconnected once the caller drops its interest.
     wanted: Receiver<Infallible>,
 }
 
@@ -130,7 +119,6 @@ impl Until {
         (Until { deadline, wanted }, sender)
     }
 
-    /// The same limit, but not later than this time from now.
     pub(crate) fn at_most(&self, limit: Duration) -> Until {
         Until { deadline: self.deadline.min(Instant::now() + limit), wanted: self.wanted.clone() }
     }
@@ -149,8 +137,7 @@ impl Until {
     }
 }
 
-/// Reads a pipe to its end and then waits for the process to exit, in a detached thread. The result is `None` after a
-/// read error or more than `bytes` bytes.
+/// Also waits for the process to exit. `None` after a read error or more than `bytes` bytes.
 fn read(pipe: PipeReader, bytes: u64, pid: u32) -> Receiver<Option<Vec<u8>>> {
     gather(pid, move || {
         let mut output = Vec::new();
@@ -182,21 +169,18 @@ fn gather(pid: u32, work: impl FnOnce() -> Option<Vec<u8>> + Send + 'static) -> 
 /// A query to an agent without a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked<'a> {
-    /// The agent's working directory. `None`: our own.
+    /// `None`: our own.
     pub cwd: Option<&'a Path>,
-    /// The agent's program and the environment of its entry.
     pub base: &'a Base,
-    /// The agent's arguments.
     pub args: Vec<String>,
-    /// Variables to add to the agent's environment. They override those of its entry.
+    /// They override those of the agent's entry.
     pub env: Vec<(String, OsString)>,
-    /// The time limit for the answer.
     pub limit: Duration,
-    /// The maximum number of bytes that the agent may write to stdout.
+    /// The maximum that the agent may write to stdout.
     pub bytes: u64,
 }
 
-/// Finds an agent's program as a run in our working directory would. Returns an absolute path. `None`: not found.
+/// Searches as a run in our working directory would. Returns an absolute path.
 pub(crate) fn find(base: &Base) -> Option<PathBuf> {
     let cwd = std::env::current_dir().ok()?;
     match &base.program {
@@ -214,19 +198,18 @@ fn environment_of(base: &Base) -> std::collections::BTreeMap<OsString, OsString>
     environment_over(base.env.iter().map(|(name, value)| (name.into(), value.into())))
 }
 
-/// Queries several agents in parallel. Dropping this ends all their processes. A signal that ends this process ends
-/// them first, and the guard does the same if this process is killed.
+/// The queries run in parallel. Dropping this ends all their processes. A signal that ends this process ends them
+/// first, and the guard does the same if this process is killed.
 #[derive(Debug)]
 pub(crate) struct Queries {
     nonce: String,
     tree: Arc<Tree>,
     guard: Option<Guard>,
-    /// An empty folder for these queries.
     folder: Option<Scratch>,
 }
 
 impl Queries {
-    /// Prepares the queries. The calling process must have no unreaped children.
+    /// The calling process must have no unreaped children.
     pub(crate) fn begin() -> Queries {
         let inherited = Inherited::find();
         tree::become_subreaper();
@@ -250,13 +233,11 @@ impl Queries {
         self.folder.as_ref().map(Scratch::path)
     }
 
-    /// The mark of all processes of these queries.
     pub(super) fn nonce(&self) -> &str {
         &self.nonce
     }
 
-    /// Queries an agent, in a session of its own, and waits for its answer. When this returns, no process with this
-    /// query's marker is left. Error: [`NoAnswer`] states the reason.
+    /// Runs the agent in a session of its own. No process with this query's marker is left at the return.
     pub(crate) fn ask(&self, asked: &Asked<'_>) -> Result<QueryOutput, NoAnswer> {
         let until = Until::deadline(Instant::now() + asked.limit);
         let program = find(asked.base).ok_or(NoAnswer::Missing)?;

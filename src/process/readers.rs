@@ -7,7 +7,6 @@ use crate::protocol::limits::STDERR_TAIL_BYTES;
 use crossbeam_channel::{Receiver, Sender};
 use std::io::PipeReader;
 
-/// A piece of the agent's output.
 #[derive(Debug)]
 pub(crate) enum AgentOutput {
     /// The agent's stdout, of which a line can be taken.
@@ -42,8 +41,7 @@ impl Drop for SendEnd<'_> {
     }
 }
 
-/// The minimum size of kept stderr, in bytes: more than is ever shown, so that secrets are redacted before the text is
-/// cut.
+/// In bytes: more than is ever shown, so that secrets are redacted before the text is cut.
 const TAIL_BYTES: usize = 8 * STDERR_TAIL_BYTES;
 
 /// Reads stderr as fast as it arrives and keeps its last part. A line of any length is passed on, in parts.
@@ -74,18 +72,15 @@ pub(super) fn read_stderr(pipe: PipeReader, end: &str, mirror: bool, data: &Send
     let _ = data.send(AgentOutput::StderrEnd(tail));
 }
 
-/// A line of stderr while it is read.
 #[derive(Default)]
 struct PartialLine {
     /// The bytes that were not passed on yet.
     bytes: Vec<u8>,
-    /// Whether a part of the line was passed on.
     begun: bool,
 }
 
 impl PartialLine {
-    /// The text to pass on: the line with its LF, or a part of it once that is long. `None`: more must be read first, or
-    /// the line is blank. `ended`: the line has ended.
+    /// The line with its LF, or a part once that is long. `None`: more must be read first, or the line is blank.
     fn take_ready(&mut self, ended: bool) -> Option<String> {
         let is_blank = self.bytes.is_empty() && !self.begun;
         if (ended && is_blank) || (!ended && self.bytes.len() < TAIL_BYTES) {

@@ -17,27 +17,25 @@ pub(crate) const REPORTS: &str = "r";
 /// The maximum size of a socket's path, in bytes, without the NUL. Linux allows 108 with it.
 const PATH_BYTES: usize = 103;
 
-/// An empty folder. Dropping this removes the folder with its contents.
+/// Dropping this removes the folder with its contents.
 #[derive(Debug)]
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
-    /// Creates the folder of this nonce in the system's folder for temporary files. The guard of the nonce removes it if
-    /// this process is killed. Error: the system's, if the folder cannot be created.
+    /// Lies in the system's folder for temporary files. The guard of the nonce removes it if this process is killed.
     pub(crate) fn of(nonce: &str) -> io::Result<Scratch> {
         let path = folder_of(nonce);
         DirBuilder::new().mode(0o700).create(&path)?;
         Ok(Scratch(path))
     }
 
-    /// Creates the agent's own folder for temporary files in it, and returns that folder's path.
+    /// Creates the agent's own folder for temporary files in it.
     pub(super) fn temporary(&self) -> Result<PathBuf, Failure> {
         let path = self.0.join("tmp");
         DirBuilder::new().mode(0o700).create(&path).map_err(|error| unusable(&error))?;
         Ok(path)
     }
 
-    /// The folder's path.
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }
@@ -53,12 +51,10 @@ fn folder_of(nonce: &str) -> PathBuf {
     env::temp_dir().join(format!("spektacular-{nonce}"))
 }
 
-/// Removes the folder of a nonce that a killed process left.
 pub(super) fn remove_left(nonce: &str) {
     let _ = fs::remove_dir_all(folder_of(nonce));
 }
 
-/// The files of an agent, and the way to them.
 #[derive(Default)]
 pub(super) struct AgentFiles {
     pub(super) folder: Option<Scratch>,
@@ -68,7 +64,6 @@ pub(super) struct AgentFiles {
     pub(super) free_variables: Vec<(&'static str, PathBuf)>,
 }
 
-/// The failure of a command that can write nothing into the directory for temporary files.
 pub(crate) fn unusable(error: &io::Error) -> Failure {
     let message = format!(
         "Cannot write to the directory for temporary files ({}): set TMPDIR to a directory with free space that you can write to.",
@@ -77,7 +72,7 @@ pub(crate) fn unusable(error: &io::Error) -> Failure {
     Failure::new(Code::ResourceExhausted, message)
 }
 
-/// Writes files into the folder of this nonce. `needed`: creates the folder even if there is no file.
+/// `needed`: creates the folder even if there is no file.
 pub(super) fn write_files(files: &[LaunchFile], needed: bool, nonce: &str) -> Result<AgentFiles, Failure> {
     let mut written = AgentFiles::default();
     if files.is_empty() && !needed {
@@ -105,12 +100,11 @@ pub(super) fn write_files(files: &[LaunchFile], needed: bool, nonce: &str) -> Re
     Ok(written)
 }
 
-/// The folder of a run's sockets. Dropping this removes it.
+/// Dropping this removes it.
 #[derive(Debug)]
 pub(crate) struct SocketFolder(PathBuf);
 
 impl SocketFolder {
-    /// Error: see [`socket_folder`].
     pub(crate) fn create() -> io::Result<SocketFolder> {
         let name = tree::nonce();
         socket_folder(&name[..12.min(name.len())]).map(SocketFolder)
@@ -127,9 +121,8 @@ impl Drop for SocketFolder {
     }
 }
 
-/// Creates a folder for sockets that only the user can enter, and returns its path. Tries the user's runtime folder
-/// first, then the folders for temporary files. Skips one in which the socket's path would exceed 103 bytes or would
-/// not be UTF-8. Error: the system's last one, if none of these folders can be used.
+/// Only the user can enter it. Tries the user's runtime folder first, then the folders for temporary files. Skips one
+/// in which the socket's path would exceed 103 bytes or would not be UTF-8. Error: the last one.
 fn socket_folder(name: &str) -> io::Result<PathBuf> {
     let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let parents = runtime.into_iter().chain([env::temp_dir(), PathBuf::from("/tmp")]);

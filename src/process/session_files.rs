@@ -10,14 +10,13 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// The maximum length of a first line, in bytes.
 const LINE_BYTES: u64 = 1 << 20;
 /// The length of a file's beginning in which the first message of a model is searched, in bytes.
 const KEPT_BYTES: u64 = 16 << 20;
 /// The length of a file's end that may hold the cost, in bytes.
 const END_BYTES: u64 = 256 << 10;
 
-/// The files of the session. The id must be one that [`is_session_id`] accepts.
+/// The id must be one that [`is_session_id`] accepts.
 pub(crate) fn find(files: &SessionFiles, id: &str, environment: Environment<'_>) -> Vec<PathBuf> {
     let Some(folder) = files.folder.path(environment) else { return Vec::new() };
     let mut found: Vec<PathBuf> = (files.paths)(id).iter().flat_map(|path| matches(&folder, path)).collect();
@@ -26,8 +25,7 @@ pub(crate) fn find(files: &SessionFiles, id: &str, environment: Environment<'_>)
     found
 }
 
-/// Gives the session's file the name that it needs before the agent loads the session. A session that is not found
-/// is the agent's to report. Error: the file cannot be renamed.
+/// A session that is not found is the agent's to report.
 pub(super) fn make_loadable(files: &SessionFiles, id: &str, environment: Environment<'_>) -> Result<(), Failure> {
     let Some(name) = files.loadable.filter(|_| is_session_id(id)).map(|name| name(id)) else { return Ok(()) };
     let found = find(files, id, environment);
@@ -61,8 +59,7 @@ pub(crate) fn environment(agent: &Agent, settings: &Settings) -> impl Fn(&str) -
     move |name| own(name).or_else(|| std::env::var_os(name))
 }
 
-/// The cost of a run's session before the run, in US dollars. `None`: the run begins a session, or the agent does not
-/// store the cost.
+/// In US dollars. `None`: the run begins a session, or the agent does not store the cost.
 pub(crate) fn cost_before(agent: &Agent, settings: &Settings) -> Option<f64> {
     let Some(SessionStore::File(files)) = &agent.native().sessions else { return None };
     let cost = files.cost?;

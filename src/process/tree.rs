@@ -35,22 +35,18 @@ const NONCE_BYTES_MAX: usize = 64;
 /// The number of consecutive looks that must find nothing before the tree counts as gone. One is not enough: reading
 /// the processes takes time, and a process in the middle of exec shows an empty environment.
 const CLEAN_LOOKS: u32 = 2;
-/// The first and the longest pause between two checks for the killed processes.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
 const PAUSE_MAX: Duration = Duration::from_millis(10);
 /// The maximum time for which one round of the sweep waits for the processes that it killed, before it looks again.
 const ROUND_WAIT: Duration = Duration::from_millis(100);
-/// The maximum time of a chase before the next look at all processes.
 const CHASE_LIMIT: Duration = Duration::from_millis(200);
 
-/// Makes this process the parent of every orphan among its descendants, so that a daemon stays our descendant. Best
-/// effort: returns false if the system does not support it.
+/// Best effort, so that a daemon stays our descendant. Returns false if the system does not support it.
 pub fn become_subreaper() -> bool {
     crate::system::become_subreaper()
 }
 
-/// Returns 32 random hex digits: the kernel's random bytes, or, if there are none, std's hash keys mixed with pid and
-/// time.
+/// 32 random hex digits: the kernel's random bytes, or, if there are none, std's hash keys mixed with pid and time.
 pub fn nonce() -> String {
     let mut bytes = [0; 16];
     if random(&mut bytes) {
@@ -62,14 +58,12 @@ pub fn nonce() -> String {
     format!("{high:016x}{low:016x}")
 }
 
-/// The nonce of the git processes that this process starts, which the sweeps of its runs must spare. Its guards end them
-/// too.
+/// Marks the git of this process, which the sweeps of its runs must spare. Its guards end it too.
 pub(super) fn nonce_of_git() -> String {
     let me = std::process::id();
     format!("git{me}x{}", start_time(me).unwrap_or_default())
 }
 
-/// Whether such a git is among our descendants.
 pub(super) fn has_git() -> bool {
     let nonce = nonce_of_git();
     let is_git = |process: &ProcessInfo| !process.zombie && carries(process.id.0, MARKER, &nonce);
@@ -111,7 +105,7 @@ pub struct Inherited {
 }
 
 impl Inherited {
-    /// Finds them. Call it before the first process is started.
+    /// Call it before the first process is started.
     pub fn find() -> Inherited {
         let me = std::process::id();
         let children = adopted().map_or_else(processes, |pids| pids.into_iter().filter_map(read_process).collect());
@@ -119,15 +113,13 @@ impl Inherited {
         Inherited { living: living.map(|process| process.id).collect(), ours: HashSet::new() }
     }
 
-    /// Adds the daemons that became our children when their inherited parents exited. Call it before the first process
-    /// of a run is started.
+    /// Adds the daemons of inherited children that exited. Call it before the first process of a run is started.
     pub(crate) fn renew(&mut self) {
         if !self.living.is_empty() {
             self.living.extend(Inherited::find().living);
         }
     }
 
-    /// Does not count this child, which we started before a run.
     pub(crate) fn except(&mut self, pid: u32) {
         self.ours.insert(pid);
     }
@@ -152,7 +144,6 @@ pub struct Tree {
     /// The latest start time before the spawn, in clock ticks since boot. An older process is not checked for the
     /// marker, unless it is in `before`.
     since: u64,
-    /// Whether descent from us makes a process part of the tree.
     by_descent: bool,
     /// Our descendants before the spawn. They are never killed unless they carry the nonce.
     before: HashSet<Id>,
@@ -163,7 +154,6 @@ pub struct Tree {
     foreign_leader: Option<Id>,
     /// Whether all processes of the tree are our descendants, so that looks need not read all processes.
     below_us: bool,
-    /// Whether this tree reaps children of ours that exited.
     reaps: bool,
     /// Whether the host is gone, so that the tree's orphans pass to a process other than ours.
     orphaned: bool,
@@ -171,17 +161,14 @@ pub struct Tree {
     cgroup: Option<ControlGroup>,
 }
 
-/// The result of a sweep.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Swept {
     /// The number of living processes that received SIGKILL, including the agent itself if it was alive.
     pub killed: usize,
-    /// The number of processes that were still alive at the limit: stuck in the kernel, or of another user, whom we may
-    /// not signal.
+    /// Those still alive at the limit: stuck in the kernel, or of another user, whom we may not signal.
     pub left: usize,
 }
 
-/// The result of one look at the processes.
 struct Look {
     living: Vec<ProcessInfo>,
     /// Children of ours that exited and that no other part reaps.
@@ -189,8 +176,7 @@ struct Look {
 }
 
 impl Tree {
-    /// Records our present descendants. Call it right before the agent is spawned. `nonce`: the one in the agent's
-    /// [`MARKER`].
+    /// Call it right before the agent is spawned: it records our present descendants.
     pub fn before_spawn(nonce: String) -> Tree {
         let mut tree = Tree::new(nonce);
         tree.below_us = keeps_descendants();
@@ -214,25 +200,21 @@ impl Tree {
         self
     }
 
-    /// Lets the tree's processes run in this control group.
     #[must_use]
     pub fn within(self, cgroup: Option<ControlGroup>) -> Tree {
         Tree { cgroup, ..self }
     }
 
-    /// The control group of the tree's processes.
     pub(super) fn cgroup(&self) -> Option<&ControlGroup> {
         self.cgroup.as_ref()
     }
 
-    /// A tree found by the nonce alone, for several agents that run in parallel and all descend from us. It reaps
-    /// nothing, because an exited child may belong to another agent.
+    /// For agents that run in parallel and all descend from us. Reaps nothing: a child may belong to another agent.
     pub(super) fn by_marker(nonce: String) -> Tree {
         Tree::new(nonce)
     }
 
-    /// The tree of a host that is gone. Its agent is not our child, so the group is signalled only while the agent's
-    /// start time matches.
+    /// The agent is not our child, so its group is signalled only while its start time matches.
     pub(super) fn of_the_dead(nonces: String, leader: Option<Id>) -> Tree {
         Tree { foreign_leader: leader, orphaned: true, ..Tree::new(nonces) }
     }
@@ -247,9 +229,8 @@ impl Tree {
         self.spared.extend(read_process(pid).map(|process| process.id));
     }
 
-    /// Sends the signal to the agent's group and to every other living process of the tree, once each. `leader`: the
-    /// agent's pid as long as it has not been reaped; its group has the same number. Returns the number of processes
-    /// that received the signal.
+    /// Each process receives the signal once. `leader`: the agent's pid as long as it has not been reaped; its group
+    /// has the same number. Returns the number of processes that received the signal.
     pub fn signal_all(&self, leader: Option<u32>, signal: Signal) -> usize {
         self.signal_known(leader, signal, &mut HashSet::new())
     }
@@ -284,7 +265,7 @@ impl Tree {
                 || living(true).iter().all(|process| process.group == leader || !hides_environment(process.id.0)))
     }
 
-    /// The pids of the tree's living processes, including the agent. Zombies are not alive.
+    /// Includes the agent. Zombies do not count.
     pub fn members(&self) -> Vec<u32> {
         let living = self.look(None, &mut HashSet::new()).living;
         living.iter().map(|process| process.id.0).collect()
@@ -294,8 +275,7 @@ impl Tree {
         !self.look(leader, known).living.is_empty() || group_lives(self.group(leader))
     }
 
-    /// Reaps adopted orphans that have exited. Does not reap `leader` (the agent, which the caller reaps) or a spared
-    /// process. Returns the number of reaped orphans.
+    /// Leaves `leader` (the agent, which the caller reaps) and spared processes. Returns the number of reaped orphans.
     pub fn reap_orphans(&self, leader: Option<u32>) -> usize {
         let children = adopted().map_or_else(processes, |pids| pids.into_iter().filter_map(read_process).collect());
         reap(&self.orphans(&children, leader))
@@ -359,8 +339,7 @@ impl Tree {
         }
     }
 
-    /// Stops the whole tree: sends SIGSTOP until a look finds no unstopped process, or `limit` has passed. Returns the
-    /// tree's living processes.
+    /// Sends SIGSTOP until a look finds no unstopped process, or `limit` has passed. Returns the living processes.
     fn freeze(&self, leader: Option<u32>, known: &mut HashSet<Id>, limit: Duration) -> Vec<ProcessInfo> {
         let start = Instant::now();
         let mut stopped = HashSet::new();
@@ -376,13 +355,11 @@ impl Tree {
         }
     }
 
-    /// Looks once at the processes. `known` holds those that earlier looks found. They stay in the tree even if their
-    /// environment or their parent changes.
+    /// `known`: those that earlier looks found, which stay in the tree even if their environment or parent changes.
     fn look(&self, leader: Option<u32>, known: &mut HashSet<Id>) -> Look {
         self.look_by(self.by_descent, leader, known)
     }
 
-    /// The processes to look at: our descendants if the whole tree is among them, otherwise all.
     fn table(&self) -> Vec<ProcessInfo> {
         self.below_us.then(descendants).flatten().unwrap_or_else(processes)
     }
@@ -468,8 +445,7 @@ impl Tree {
     }
 }
 
-/// The number of consecutive looks that found nothing, after one more look without a living process. `traces`: whether
-/// it found one that had exited, which may have left a child that started after the look.
+/// `traces`: whether the look found a process that had exited, which may have left a child that started after the look.
 fn clean_looks(before: u32, traces: bool) -> u32 {
     if traces { 0 } else { before + 1 }
 }

@@ -17,7 +17,7 @@ pub(crate) const GUARD_CGROUP: &str = "SPEKTACULAR_GUARD_CGROUP";
 /// and the time limit of a question in milliseconds, each with a colon.
 pub(crate) const CHECK: &str = "SPEKTACULAR_CHECK";
 
-/// All these variables. A process below a run inherits some of them.
+/// A process below a run inherits some of them.
 pub(crate) const INTERNAL: [&str; 6] = [RUN, ASK, GUARD, GUARD_FOLDER, GUARD_CGROUP, CHECK];
 
 /// The variables that lead git to one repository, as git sets them for a hook. In an agent's environment, they would

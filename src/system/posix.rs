@@ -28,17 +28,13 @@ pub(crate) const SHORTFALL: Option<&str> = Some(
     "On this system, a process that leaves the agent's process group outlives the run: `spektacular protocol systems` lists the differences to Linux.",
 );
 
-/// The search path for programs if the environment has no PATH, with the folders of Homebrew.
 pub(crate) const DEFAULT_PATH: &str = "/opt/homebrew/bin:/usr/local/bin:/usr/bin:/bin";
 
-/// The number of bytes that a writable pipe accepts at once, at least: the least that POSIX permits, and the value of
-/// macOS.
+/// A writable pipe accepts at least so many bytes at once: the least that POSIX permits, and the value of macOS.
 pub(crate) const PIPE_BUF: usize = 512;
 
-/// A link to the file that this process runs: none.
 pub(crate) const OWN_FILE: Option<&str> = None;
 
-/// The signals that end a process by default on this system and not on every other: none that anybody sends.
 pub(crate) const FATAL_SIGNALS: [i32; 0] = [];
 
 /// The longest time by which the time of a changed file lags behind the clock. macOS stamps files with the clock itself,
@@ -54,22 +50,18 @@ pub(crate) fn keeps_descendants() -> bool {
     false
 }
 
-/// The processes that this process can see besides its own children: none.
 pub(crate) fn processes() -> Vec<ProcessInfo> {
     Vec::new()
 }
 
-/// `None`: nothing lists descendants.
 pub(crate) fn descendants() -> Option<Vec<ProcessInfo>> {
     None
 }
 
-/// `None`: nothing lists children.
 pub(crate) fn adopted() -> Option<Vec<u32>> {
     None
 }
 
-/// `None`: nothing tells the pid that was assigned last.
 pub(crate) fn newest_pid() -> Option<u32> {
     None
 }
@@ -79,23 +71,19 @@ pub(crate) fn lost_sight() -> Option<&'static str> {
     None
 }
 
-/// A process, by its number alone. `None` if it does not exist.
 pub(crate) fn read_process(pid: u32) -> Option<ProcessInfo> {
     test_kill_process(to_pid(pid)?).ok()?;
     Some(ProcessInfo { id: (pid, 0), parent: 0, group: 0, zombie: false })
 }
 
-/// The start time of a process: always 0. `None` if it does not exist.
 pub(crate) fn start_time(pid: u32) -> Option<u64> {
     read_process(pid).map(|process| process.id.1)
 }
 
-/// Returns false: nothing shows the environment of another process.
 pub(crate) fn carries(_pid: u32, _marker: &str, _nonces: &str) -> bool {
     false
 }
 
-/// Returns false: nothing shows the environment of another process.
 pub(crate) fn hides_environment(_pid: u32) -> bool {
     false
 }
@@ -126,13 +114,11 @@ pub(crate) fn is_executable(program: File) -> bool {
     }
 }
 
-/// Fills the bytes with random ones. Returns false if the system has none.
 pub(crate) fn random(bytes: &mut [u8]) -> bool {
     File::open("/dev/urandom").and_then(|mut file| file.read_exact(bytes)).is_ok()
 }
 
-/// Reads what there is. Waits only if another process reads the same source at the same moment. Error: the system's;
-/// `AGAIN` if there is nothing.
+/// Waits only if another process reads the same source just then. Error: the system's; `AGAIN` if there is nothing.
 pub(crate) fn read_now(source: impl AsFd, buffer: &mut [u8]) -> rustix::io::Result<usize> {
     match poll(&mut [PollFd::new(&source, PollFlags::IN)], Some(&Timespec::default()))? {
         0 => Err(Errno::AGAIN),
@@ -163,12 +149,10 @@ pub(crate) fn ignored_signals() -> u64 {
 /// Does nothing: the system decides who may read the memory of a process.
 pub(crate) fn hide_memory() {}
 
-/// The means to kill a process that another thread may already have waited for.
 #[derive(Debug)]
 pub(crate) struct Killer(Pid);
 
 impl Killer {
-    /// The means to kill this child, which nobody has waited for yet.
     pub(crate) fn of(child: &Child) -> Killer {
         Killer(Pid::from_child(child))
     }
@@ -182,7 +166,6 @@ impl Killer {
     }
 }
 
-/// A control group, which this form never has.
 #[derive(Clone, Debug)]
 pub enum ControlGroup {}
 
@@ -191,7 +174,6 @@ impl ControlGroup {
         None
     }
 
-    /// `None`: there are none.
     pub(crate) fn at(_folder: PathBuf) -> Option<ControlGroup> {
         None
     }
@@ -229,15 +211,12 @@ pub(crate) fn is_same_user(_stream: &UnixStream) -> bool {
     true
 }
 
-/// A name that the system gives to one process at a time: it has none.
 pub(crate) type Reservation = Infallible;
 
-/// `None`: the system has no such names.
 pub(crate) fn reserve(_name: &str) -> io::Result<Option<Reservation>> {
     Ok(None)
 }
 
-/// The paths that a sandbox leaves to every program: this form has no sandbox.
 pub(crate) const SANDBOX_SYSTEM: &[&str] = &[];
 pub(crate) const SANDBOX_LINKS: &[&str] = &[];
 pub(crate) const SANDBOX_DEVICES: &[&str] = &[];
@@ -247,27 +226,23 @@ pub(crate) fn enter_namespaces() -> io::Result<()> {
     Ok(())
 }
 
-/// The change after which files could be kept unchanged: the form does not know one.
 pub(crate) fn obstacle() -> &'static str {
     "for git's hooks, Linux is needed"
 }
 
-/// Error: this form has no namespaces.
 pub(crate) fn protect(_grants: &Grants) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Error: nothing that this form uses restricts a process.
 pub(crate) fn sandbox_version() -> Result<u32, String> {
     Err("only Linux can keep a sandbox".into())
 }
 
-/// Error: as [`sandbox_version`].
 pub(crate) fn restrict(_grants: &Grants) -> Result<(), String> {
     sandbox_version().map(drop)
 }
 
-/// The path of this process's controlling terminal: its own name, because macOS cannot poll `/dev/tty`.
+/// Its own name, because macOS cannot poll `/dev/tty`.
 pub(crate) fn controlling_terminal() -> PathBuf {
     let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
     let streams = [stdin.as_fd(), stderr.as_fd(), stdout.as_fd()];

@@ -6,13 +6,11 @@ use rustix::process::{Pid, Signal};
 /// where the system does not report it.
 pub(crate) type Id = (u32, u64);
 
-/// A process, as the system describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ProcessInfo {
     pub(crate) id: Id,
     pub(crate) parent: u32,
     pub(crate) group: u32,
-    /// The process exited, but is not reaped.
     pub(crate) zombie: bool,
 }
 

@@ -13,9 +13,7 @@ pub(crate) enum Access {
     Read,
     /// Reads, runs programs, and changes everything.
     Write,
-    /// Reads and writes a device.
     Device,
-    /// Connects to a socket.
     Connect,
     /// Cannot be renamed or removed, whatever its folder permits.
     Pinned,
@@ -35,7 +33,7 @@ impl Access {
     ];
 }
 
-/// The grants of a sandbox. Everything else is denied.
+/// Everything else is denied.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Grants(pub(super) Vec<(Access, PathBuf)>);
 
@@ -44,7 +42,6 @@ impl Grants {
         self.0.push((access, path.into()));
     }
 
-    /// Whether some files are kept unchanged where the folder around them can be changed.
     pub(crate) fn protects(&self) -> bool {
         self.0.iter().any(|(access, _)| matches!(access, Access::Pinned | Access::Fixed))
     }
@@ -53,7 +50,6 @@ impl Grants {
         self.0.iter().map(|(access, path)| (*access, path.as_path()))
     }
 
-    /// The grants as bytes, for another process.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         for (access, path) in &self.0 {
@@ -65,7 +61,7 @@ impl Grants {
         out
     }
 
-    /// Reads [`Grants::encode`]. `None`: the bytes are not complete.
+    /// `None`: the bytes are not complete.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Grants> {
         let mut grants = Grants::default();
         let Some(bytes) = bytes.strip_suffix(&[0]) else { return bytes.is_empty().then_some(grants) };

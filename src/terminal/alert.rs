@@ -1,23 +1,20 @@
 //! The features that only some terminal programs have, and the signs that a question waits: a bell and a window title.
 
-/// The title while a question is open, between the sequences that put the old title on the terminal's stack and take it
-/// back. They contain no text of the agent's.
+/// The sequences put the old title on the terminal's stack and take it back. They contain no text of the agent's.
 const TITLE: &str = "\u{1b}[22;2t\u{1b}]2;spektacular: a question waits\u{1b}\\";
 const OLD_TITLE: &str = "\u{1b}[23;2t";
 const BELL: &str = "\u{7}";
 
-/// The features of a terminal program that not every program has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TerminalFeatures {
-    /// Whether it shows links in text (OSC 8).
+    /// Links in text (OSC 8).
     pub links: bool,
-    /// Whether it keeps a stack of window titles.
+    /// A stack of window titles.
     pub titles: bool,
 }
 
 impl TerminalFeatures {
-    /// The features that the program is known to have. `variable`: the environment, in which most programs name
-    /// themselves.
+    /// `variable`: the environment, in which most programs name themselves.
     pub fn detect(variable: impl Fn(&str) -> Option<String>) -> TerminalFeatures {
         const NONE: TerminalFeatures = TerminalFeatures { links: false, titles: false };
         const LINKS: TerminalFeatures = TerminalFeatures { links: true, titles: false };
@@ -49,7 +46,6 @@ impl TerminalFeatures {
     }
 }
 
-/// The signs for the open question.
 #[derive(Debug, Default)]
 pub(super) struct Alert {
     /// Whether the bell rang for it, or the person is known to be there.
@@ -58,7 +54,6 @@ pub(super) struct Alert {
 }
 
 impl Alert {
-    /// The bytes for a question that opened or closed. `titles`: whether the terminal keeps titles.
     pub(super) fn change(&mut self, is_open: bool, titles: bool) -> String {
         if !is_open {
             self.rung = false;
@@ -74,7 +69,6 @@ impl Alert {
         self.rung = true;
     }
 
-    /// Takes the title away.
     pub(super) fn end(&mut self) -> String {
         if std::mem::take(&mut self.titled) { OLD_TITLE.to_owned() } else { String::new() }
     }

@@ -8,18 +8,15 @@ use crate::suggest::nearest;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-/// The meaning of a typed line.
 #[derive(Debug)]
 pub(super) enum Meaning {
-    /// `?`: a request for an explanation.
     Explain,
     /// An answer; with a denial, also the words for the agent.
     Answer(Given, Option<String>),
-    /// The reason why the text is not an answer.
     Refused(String),
 }
 
-/// Reads a line. `home`: what `~` stands for in a path.
+/// `home`: what `~` stands for in a path.
 pub(super) fn read(question: &Question, line: &str, home: Option<&str>) -> Meaning {
     let (ask, text) = (&question.ask, line.trim());
     if text == "?" {
@@ -83,7 +80,7 @@ fn permission(all: &[Choice], text: &str) -> Meaning {
     }
 }
 
-/// The keys of a permission's options, as a person reads them: `y, a or n`.
+/// As a person reads them: `y, a or n`.
 pub(super) fn keys(all: &[Choice]) -> String {
     let keys: Vec<&str> = all.iter().filter_map(|choice| key(choice.value.shown())).collect();
     match keys.split_last() {
@@ -92,7 +89,6 @@ pub(super) fn keys(all: &[Choice]) -> String {
     }
 }
 
-/// The key of a permission's option.
 pub(super) fn key(value: &str) -> Option<&'static str> {
     [(ALLOW_ONCE, "y"), (ALLOW_ALWAYS, "a"), (DENY, "n")].iter().find(|(name, _)| *name == value).map(|(_, key)| *key)
 }
@@ -118,16 +114,14 @@ fn one(all: &[Choice], allow_other: bool, text: &str) -> Result<String, String> 
     }
 }
 
-/// Whether a text that fits no option is a slip and never a free text: numbers alone, numbers of several options with
-/// signs between them, `y` or `n`.
+/// Numbers alone, numbers of several options with signs between them, `y` or `n`: never a free text.
 fn is_slip(all: &[Choice], text: &str) -> bool {
     let are_numbers =
         text.split(|c: char| c == ',' || c.is_whitespace()).all(|part| part.is_empty() || digits(part).is_some());
     are_numbers || joins_options(all, text) || ["y", "n"].iter().any(|key| text.eq_ignore_ascii_case(key))
 }
 
-/// Whether a text is the numbers of several options with signs between them: `1;3`, `1-3`, `1 & 3`. A version and a time
-/// are not.
+/// The numbers of several options with signs between them: `1;3`, `1-3`, `1 & 3`. A version and a time are not.
 fn joins_options(all: &[Choice], text: &str) -> bool {
     let is_sign = |c: char| c.is_whitespace() || ",;&+/|-".contains(c);
     let fits = |part: &str| part.parse().is_ok_and(|number: usize| (1..=all.len()).contains(&number));
@@ -194,7 +188,6 @@ fn several(all: &[Choice], allow_other: bool, text: &str) -> Result<Box<RawValue
     raw(&values.map_err(|_| format!("Answer with numbers from 1 to {}, such as 1,2.", all.len()))?)
 }
 
-/// A path with `~` expanded to the home directory.
 fn at_home(path: &str, home: Option<&str>) -> String {
     match (path.strip_prefix('~'), home) {
         (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => format!("{home}{rest}"),

@@ -21,7 +21,7 @@ const NO_LIMIT: Duration = Duration::from_secs(24 * 3600);
 /// The text that goes back to the question before, in a group.
 pub(super) const BACK: &str = "<";
 
-/// The waiting questions; the first is being asked.
+/// The first of the waiting questions is being asked.
 #[derive(Debug, Default)]
 pub(super) struct Asking {
     look: Look,
@@ -37,7 +37,6 @@ pub(super) struct Asking {
     doubted: Option<String>,
     /// The number of questions in each group so far.
     asked: HashMap<String, usize>,
-    /// The time limit for an answer.
     limit: Option<Duration>,
     /// The time of the prompt: earlier input does not answer it. `None`: no prompt is shown, or the run has not resolved
     /// the answer yet.
@@ -47,13 +46,11 @@ pub(super) struct Asking {
     stays: bool,
     /// Whether the question waits until this process has the terminal again.
     away: bool,
-    /// Whether the person was told to use `fg`.
     told: bool,
     /// Keeps the terminal's own line mode and echo off while a question is open.
     mode: Option<KeyMode>,
     /// Keeps the echo off while no question is open. Below `mode`, so it is dropped after it.
     echo_off: Option<EchoOff>,
-    /// The text typed at the prompt so far.
     editor: Editor,
     home: Option<String>,
 }
@@ -72,16 +69,11 @@ impl Waiting {
     }
 }
 
-/// The effect of typed keys.
 #[derive(Debug, Default)]
 pub(super) struct Reaction {
-    /// The bytes that show the keys.
     pub(super) echo: String,
-    /// Whether Enter was pressed.
     pub(super) entered: bool,
-    /// The text to show after that.
     pub(super) shown: Shown,
-    /// The answers that the keys ended.
     pub(super) meant: Vec<Inbound>,
 }
 
@@ -90,12 +82,11 @@ fn limited(time: Duration) -> Option<Duration> {
 }
 
 impl Asking {
-    /// `keyboard`: where answers are typed. `home`: what `~` stands for in a path.
+    /// `home`: what `~` stands for in a path.
     pub(super) fn new(look: Look, keyboard: Option<Keyboard>, home: Option<String>) -> Asking {
         Asking { look, keyboard, home, ..Asking::default() }
     }
 
-    /// Reads keys while no question is open too.
     pub(super) fn stay(&mut self) {
         self.stays = true;
     }
@@ -105,17 +96,15 @@ impl Asking {
         self.since.is_some_and(|since| read >= since)
     }
 
-    /// Sets the time limit of every question.
     pub(super) fn set_limit(&mut self, limit: Duration) {
         self.limit = limited(limit);
     }
 
-    /// Whether a question waits for an answer.
     pub(super) fn is_open(&self) -> bool {
         self.since.is_some()
     }
 
-    /// Takes a new or repeated question. Returns the text to show now: none, if its answer was given in advance.
+    /// Takes a repeated question too. Nothing is to be shown if its answer was given in advance.
     pub(super) fn ask(&mut self, question: &Question, in_advance: Option<&InAdvance>, now: Instant) -> Shown {
         if let Some(answer) = in_advance {
             *self.asked.entry(question.group_id.clone()).or_default() += 1;
@@ -144,7 +133,6 @@ impl Asking {
         if is_first { self.prompt(now) } else { Shown::default() }
     }
 
-    /// Takes the end of a question. Returns the text to show now.
     pub(super) fn resolved(&mut self, id: &QuestionId, resolution: Resolution, now: Instant) -> Shown {
         if let Some(line) = self.in_advance.remove(id) {
             return if resolution == Resolution::Answered { Shown::lines(line) } else { Shown::default() };
@@ -185,7 +173,6 @@ impl Asking {
         Shown { lines: format!("{why}{}", next.lines), ..next }
     }
 
-    /// The whole text of the question that is being asked.
     pub(super) fn prompt(&mut self, now: Instant) -> Shown {
         self.since = None;
         self.away = self.keyboard.as_ref().is_some_and(|keyboard| !keyboard.is_in_front());
@@ -221,7 +208,6 @@ impl Asking {
         Shown { lines, ..self.mark(now) }
     }
 
-    /// Switches the terminal's own line mode and echo off.
     fn take_keys(&mut self, secret: bool) {
         let Some(keyboard) = &self.keyboard else { return };
         let wish = KeyWish { secret, marks: self.look.escapes };
@@ -237,7 +223,6 @@ impl Asking {
         }
     }
 
-    /// Whether typed keys without a question do not show.
     pub(super) fn is_echo_off(&self) -> bool {
         self.echo_off.as_ref().is_some_and(EchoOff::holds)
     }
@@ -250,7 +235,6 @@ impl Asking {
         Shown { prompt: prompt + &typed, ..Shown::default() }
     }
 
-    /// The look of the text typed at the prompt of this question.
     fn face(&self, first: &Waiting, now: Instant, width: usize) -> Face {
         let visible = self.mode.is_some() && first.question.ask.kind != Kind::Secret;
         Face { visible, indent: prompt::indent(first.left(now), &self.look), width }
@@ -273,7 +257,6 @@ impl Asking {
         (left <= prompt::NEAR).then(|| prompt::countdown(left))
     }
 
-    /// Drops all questions.
     pub(super) fn end(&mut self) {
         self.waiting.clear();
         self.held.clear();
@@ -291,7 +274,6 @@ impl Asking {
         }
     }
 
-    /// Whether a question or a prompt waits for the foreground.
     pub(super) fn is_away(&self) -> bool {
         self.away && (self.stays || !self.waiting.is_empty())
     }
@@ -300,7 +282,6 @@ impl Asking {
         self.keyboard.iter().for_each(|keyboard| keyboard.listen(listen));
     }
 
-    /// Takes typed keys. `width`: the terminal's, in columns.
     pub(super) fn typed(&mut self, keys: &[u8], read: Instant, now: Instant, width: usize) -> Reaction {
         let Some(first) = self.waiting.front().filter(|_| self.since.is_some_and(|since| read >= since)) else {
             return Reaction::default();
@@ -318,7 +299,6 @@ impl Asking {
         Reaction { echo, entered, shown, meant }
     }
 
-    /// Takes the end of an answer: returns the text to show and the answer it means.
     fn ended(&mut self, end: AnswerEnd, now: Instant) -> (Shown, Vec<Inbound>) {
         if end == AnswerEnd::Text(BACK.into())
             && let Some((earlier, _)) = self.held.pop()
@@ -361,7 +341,7 @@ impl Asking {
         (Shown { lines, ..self.mark(now) }, Vec::new())
     }
 
-    /// Takes the answer to the open question. Holds it if the person may still change it.
+    /// Holds the answer if the person may still change it.
     fn answered(&mut self, answer: Inbound, now: Instant) -> (Shown, Vec<Inbound>) {
         let Some(first) = self.waiting.pop_front() else { return (Shown::default(), Vec::new()) };
         let goes_on = |other: &Waiting| other.question.group_id == first.question.group_id;

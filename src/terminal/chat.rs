@@ -21,7 +21,6 @@ use std::time::{Duration, Instant};
 /// The beginning of the line, and of each further row.
 const MARK: &str = "> ";
 const INDENT: &str = "  ";
-/// The maximum rows of the line that show.
 const ROWS: usize = 8;
 /// The maximum columns of a prompt in a line about it.
 const MENTION: usize = 60;
@@ -29,7 +28,6 @@ const MENTION: usize = 60;
 const TWICE: Duration = Duration::from_secs(1);
 const HELP: &str = "Type a prompt. /help: more, Alt-Enter: new line, Ctrl-C: cancel, Ctrl-D: end.\n";
 
-/// The typed prompts of a conversation.
 #[derive(Debug)]
 pub(super) struct Chat {
     look: Look,
@@ -41,30 +39,23 @@ pub(super) struct Chat {
     goes_on: bool,
     /// The prompts that the run has not reported yet, by message id.
     sent: HashMap<String, SentPrompt>,
-    /// The prompts that wait for their turn.
     waiting: HashMap<PromptId, String>,
-    /// The number of prompts so far.
     count: u64,
     interrupted: Option<Instant>,
-    /// The prompt that was sent last.
     last_said: String,
-    /// The first line of the prompt that began the run, if it was typed here.
     first_line: Option<String>,
     known: ChatFacts,
     /// Whether the run takes prompts as commands unless they say otherwise, because its first one called a command.
     runs_raw: bool,
 }
 
-/// The state of the conversation.
 #[derive(Debug)]
 enum Stage {
     /// The first prompt begins the run, with these fields.
     Opening(Box<Options>),
     /// The first prompt is known, and the run has not begun.
     Starting,
-    /// A turn runs.
     Working,
-    /// The agent waits for a prompt.
     Idle,
     /// A prompt was sent, and its turn has not begun.
     Sent,
@@ -78,18 +69,15 @@ struct SentPrompt {
     shown: bool,
 }
 
-/// The effect of typed keys.
 #[derive(Debug, Default)]
 pub(super) struct LineEffect {
     /// The bytes that show the keys, where the line cannot be drawn again.
     pub(super) echo: String,
     pub(super) lines: String,
-    /// The message that the keys ended.
     pub(super) meant: Option<Inbound>,
 }
 
 impl Chat {
-    /// `opening`: the fields of run.start if the first prompt is typed here.
     pub(super) fn new(look: Look, opening: Option<Options>, around: ChatPlace) -> Chat {
         Chat {
             look,
@@ -108,12 +96,10 @@ impl Chat {
         }
     }
 
-    /// The first line of the prompt that began the run, if it was typed here.
     pub(super) fn take_first_line(&mut self) -> Option<String> {
         self.first_line.take()
     }
 
-    /// The settings with which the conversation goes on after its end. `None`: it is over.
     pub(super) fn again(&self) -> Option<&ChosenSettings> {
         self.goes_on.then_some(&self.known.chosen)
     }
@@ -145,17 +131,15 @@ impl Chat {
             }
     }
 
-    /// Whether the person ended the conversation.
     pub(super) fn is_closing(&self) -> bool {
         self.closing
     }
 
-    /// Whether a turn runs.
     fn is_working(&self) -> bool {
         matches!(self.stage, Stage::Starting | Stage::Working | Stage::Sent)
     }
 
-    /// Takes the run's status. Returns whether a further turn begins.
+    /// Returns whether a further turn begins.
     pub(super) fn status(&mut self, status: Status) -> bool {
         let begins = matches!(self.stage, Stage::Idle | Stage::Sent) && status == Status::Running;
         self.stage = match (mem::replace(&mut self.stage, Stage::Over), status) {
@@ -167,7 +151,7 @@ impl Chat {
         begins
     }
 
-    /// Takes the end of the run. Returns the line about a prompt that is not finished.
+    /// Returns the line about a prompt that is not finished.
     pub(super) fn end(&mut self) -> String {
         self.stage = Stage::Over;
         let (before, behind) = self.editor.around();
@@ -176,7 +160,6 @@ impl Chat {
         if text.trim().is_empty() { String::new() } else { self.dim(&format!("  not sent: {}\n", mention(&text))) }
     }
 
-    /// Forgets an unfinished key or paste.
     pub(super) fn drop_unfinished_key(&mut self) {
         self.editor.drop_unfinished_key();
     }
@@ -204,7 +187,6 @@ impl Chat {
         LineEffect { echo, lines, meant }
     }
 
-    /// Takes a finished text.
     fn entered(&mut self, text: &str) -> (String, Option<Inbound>) {
         let (now, text) = text.strip_prefix('!').map_or((false, text), |rest| (true, rest.trim_start()));
         if text.trim().is_empty() {
@@ -253,7 +235,6 @@ impl Chat {
         (lines, Some(Inbound { id: Some(InboundId::from(id)), ..Inbound::bare(message) }))
     }
 
-    /// Takes the end of the prompts.
     fn closed(&mut self) -> (String, Option<Inbound>) {
         self.closing = true;
         let message = match self.stage {
@@ -268,7 +249,7 @@ impl Chat {
         (lines, Some(Inbound::bare(message)))
     }
 
-    /// Takes Ctrl-C. `None`: it ends the run.
+    /// `None`: Ctrl-C ends the run.
     pub(super) fn interrupted(&mut self, now: Instant) -> Option<LineEffect> {
         let is_second = self.interrupted.replace(now).is_some_and(|last| now.saturating_duration_since(last) <= TWICE);
         let note = "Ctrl-C again, or Ctrl-D, ends the conversation.\n";
@@ -286,7 +267,6 @@ impl Chat {
         }
     }
 
-    /// Takes what the run reports about a prompt. Returns the lines to show.
     pub(super) fn heard(&mut self, reply_to: Option<&str>, progress: &Progress) -> String {
         self.known.note(progress, |edit| painted(&self.look, edit));
         let rewound = self.known.note_checkpoint(progress, &self.last_said);
@@ -321,7 +301,6 @@ impl Chat {
         }
     }
 
-    /// The line as drawn. `width`: the terminal's, in columns.
     pub(super) fn drawn(&self, width: usize) -> PromptLine {
         let (before, behind) = self.editor.around();
         // The last column stays free: a terminal that fills it does not say where its cursor is.
@@ -352,7 +331,6 @@ impl Chat {
         PromptLine { drawn, above, column }
     }
 
-    /// The form of a prompt above the agent's reply.
     fn quoted(&self, text: &str) -> String {
         let text = whole(text);
         let lines = text.lines().enumerate().map(|(at, line)| format!("{}{line}", if at == 0 { MARK } else { INDENT }));
@@ -364,7 +342,6 @@ impl Chat {
     }
 }
 
-/// A prompt in a line about it.
 fn mention(text: &str) -> String {
     width::cut(&one_line(text), MENTION)
 }

@@ -14,7 +14,6 @@ pub(super) struct Claims {
     lines: HashMap<MessageId, Line>,
 }
 
-/// A line that a message has begun.
 #[derive(Debug)]
 enum Line {
     Held(String),
@@ -26,7 +25,6 @@ impl Line {
         Line::Held(String::new())
     }
 
-    /// Takes the held text to show it.
     fn release(&mut self) -> String {
         match std::mem::replace(self, Line::Shown) {
             Line::Held(held) => held,
@@ -36,7 +34,7 @@ impl Line {
 }
 
 impl Claims {
-    /// Takes a piece of a message; returns the part to show. `done` ends the message.
+    /// Returns the part to show. `done` ends the message.
     pub(super) fn cut(&mut self, id: MessageId, piece: &str, done: bool) -> String {
         let (mut line, mut out) = (self.lines.remove(&id).unwrap_or_else(Line::empty), String::new());
         for part in piece.split_inclusive('\n') {

@@ -9,8 +9,7 @@ use crate::protocol::request::Options;
 use std::time::Instant;
 
 impl TerminalPeer {
-    /// Shows a conversation, whose prompts are typed at the keyboard. `opening`: the fields of run.start if its prompt
-    /// is typed too.
+    /// `opening`: the fields of run.start if its prompt is typed too.
     pub fn converse(&mut self, opening: Option<Options>, around: ChatPlace) {
         self.asking.stay();
         self.chat = Some(Chat::new(self.look, opening, around));
@@ -27,7 +26,6 @@ impl TerminalPeer {
         self.chat.as_ref().and_then(Chat::again)
     }
 
-    /// Keeps the settings of a conversation from now on. `why`: a clause about it.
     pub(super) fn keep_settings(&mut self, why: &'static str) {
         self.chat.iter_mut().for_each(|chat| chat.keep_settings(why));
     }
@@ -37,7 +35,6 @@ impl TerminalPeer {
         self.asking.is_open() || self.chat.as_ref().is_some_and(Chat::is_open)
     }
 
-    /// The effect of keys at the prompt line.
     pub(super) fn stepped(&mut self, step: LineEffect, now: Instant) -> Understood {
         let LineEffect { echo, lines, meant } = step;
         let mut chunk = self.place(Shown::lines(lines), now);

@@ -35,10 +35,8 @@ const SEQUENCE_BYTES_MAX: usize = 32;
 const AGAIN_CHARS: usize = 1000;
 const AGAIN_LINES: usize = 10;
 
-/// The text so far.
 #[derive(Debug, Default)]
 pub(super) struct Editor {
-    /// The text before the cursor.
     text: Vec<u8>,
     /// The text behind the cursor, its last byte first. Empty unless the cursor can move.
     behind: Vec<u8>,
@@ -55,7 +53,6 @@ pub(super) struct Editor {
 
 #[derive(Debug, Default, PartialEq, Eq)]
 enum Keys {
-    /// Each byte is a key or a part of a character.
     #[default]
     Plain,
     /// The beginning of a key's escape sequence, without the escape character.
@@ -64,28 +61,22 @@ enum Keys {
     Paste(usize),
 }
 
-/// The look of the echo.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Face {
-    /// Whether the text is shown at all.
     pub(super) visible: bool,
     /// The columns before each line of the text.
     pub(super) indent: usize,
-    /// The columns of the terminal.
     pub(super) width: usize,
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct KeyEffect {
-    /// The bytes that show it.
     pub(super) echo: String,
     /// Whether the prompt and the text must be shown again instead.
     pub(super) again: bool,
-    /// The end of the answer, if the keys ended it.
     pub(super) end: Option<AnswerEnd>,
 }
 
-/// The line after [`AnswerEnd::TooLong`].
 pub(super) const TOO_LONG: &str = "The text is longer than 8 MiB, and was not used.";
 
 #[derive(Debug, PartialEq, Eq)]
@@ -98,7 +89,6 @@ pub(super) enum AnswerEnd {
 }
 
 impl Editor {
-    /// An empty text with a cursor that moves, and with a history.
     pub(super) fn with_history() -> Editor {
         Editor { history: Some(History::default()), ..Editor::default() }
     }
@@ -107,7 +97,7 @@ impl Editor {
         self.text.is_empty() && self.behind.is_empty()
     }
 
-    /// Takes keys that arrived together. Keys behind the end of the answer are dropped.
+    /// `keys` arrived together. Those behind the end of the answer are dropped.
     pub(super) fn press_keys(&mut self, keys: &[u8], face: Face) -> KeyEffect {
         let mut effect = KeyEffect::default();
         for (at, key) in keys.iter().enumerate() {
@@ -137,12 +127,11 @@ impl Editor {
         self.text.extend_from_slice(added.as_bytes());
     }
 
-    /// Forgets an unfinished key or paste.
     pub(super) fn drop_unfinished_key(&mut self) {
         (self.keys, self.after_cr) = (Keys::Plain, false);
     }
 
-    /// The text to show below a prompt that is shown again; the beginning of a long one is left out.
+    /// The beginning of a long text is left out.
     pub(super) fn again(&self, face: Face) -> String {
         let from = self.text.len().saturating_sub(4 * AGAIN_CHARS);
         let from = (from..self.text.len()).find(|at| self.text[*at] & 0xc0 != 0x80).unwrap_or(from);
@@ -214,14 +203,13 @@ impl Editor {
                 CTRL_W => self.erase(self.last_word(), face, effect),
                 CTRL_U => self.erase(self.last_line(), face, effect),
                 b'\t' | 32.. => self.text.push(key),
-                // No other control key has a meaning.
                 _ => {}
             },
         }
         None
     }
 
-    /// Adds the echo of the characters that are complete.
+    /// Leaves out a character that is not complete.
     fn echo(&mut self, face: Face, out: &mut String) {
         while self.echoed < self.text.len() {
             let rest = &self.text[self.echoed..];
@@ -275,7 +263,6 @@ impl Editor {
         }
     }
 
-    /// Shortens the text.
     fn erase(&mut self, length: usize, face: Face, effect: &mut KeyEffect) {
         self.echo(face, &mut effect.echo);
         let gone = String::from_utf8_lossy(&self.text[length..]).into_owned();
@@ -303,7 +290,7 @@ impl Editor {
     }
 }
 
-/// A character as the terminal shows it. A control character never acts.
+/// A control character never acts.
 pub(super) fn echo_of(c: char, indent: usize) -> String {
     match c {
         '\n' => format!("\n{}", " ".repeat(indent)),

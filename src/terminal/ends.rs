@@ -13,12 +13,12 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 impl TerminalPeer {
-    /// Names the flag that resumes the session. Without it, the end shows only the id.
+    /// Without a flag, the end shows only the session's id.
     pub fn resumed_by(&mut self, flag: Option<String>) {
         self.resumed_by = flag;
     }
 
-    /// Takes the agent's ability to resume the session. `None`: it is not known yet.
+    /// `None`: the agent's ability is not known yet.
     pub(super) fn note_whether_resumable(&mut self, resume: Option<bool>) {
         if resume == Some(false) {
             self.resumed_by = None;
@@ -26,7 +26,7 @@ impl TerminalPeer {
         }
     }
 
-    /// Takes note of the agent that took over. The session is its own.
+    /// The agent that took over has a session of its own.
     pub(super) fn note_successor(&mut self, agent: &str) {
         self.resumed_by.iter_mut().for_each(|flag| flag.insert_str(0, &format!("--agent {agent} ")));
         self.keep_settings("that another agent took over");
@@ -61,7 +61,6 @@ impl TerminalPeer {
         shown
     }
 
-    /// The lines about a failure.
     fn failed(&self, failure: &Failure) -> String {
         let text = format!("spektacular: {}: {}", failure.code.name(), one_line(failure.message.for_person().shown()));
         self.look.paint(Ink::Red, &text) + "\n" + &details(failure)
@@ -128,7 +127,6 @@ fn recurs(outcome: &Outcome) -> bool {
     matches!(failure.code, Code::AuthRequired | Code::ModelNotFound | Code::SessionNotFound)
 }
 
-/// The line for a rule that a file of a workflow breaks.
 fn breach(breach: &RuleViolation) -> String {
     let place = format!("{}:{}", breach.file.shown(), breach.line.unwrap_or_default());
     one_line(&format!("{place}: {}: {}", breach.rule, breach.text.shown())) + "\n"
@@ -140,10 +138,8 @@ fn finding(found: &ReviewFinding) -> String {
     one_line(&format!("{file}{line}: {}: {}", found.severity.shown(), found.text.shown())) + "\n"
 }
 
-/// The warning after an answer that no frame can hold.
 const CUT_ANSWER: &str = "spektacular: warning: the answer was too long and was cut\n";
 
-/// The warning in place of a structured result that a frame cannot show.
 const HIDDEN_RESULT: &str = "spektacular: warning: the result nests too deeply or is too long to be shown\n";
 
 /// The lines below a failure's sentence: the mistakes in a result, what the agent said, and the commands of a plan.

@@ -11,7 +11,7 @@ use crate::protocol::words::{SandboxMode, WaitingOn};
 use std::time::{Duration, Instant};
 
 impl TerminalPeer {
-    /// The first line of a log: agent, permissions, sandbox and directory. A person at a terminal knows them.
+    /// A person at a terminal knows these facts.
     pub(super) fn header(&self, name: &str, started: &Started) -> String {
         let permissions = &started.config.settings.permissions;
         let sandbox = match started.config.sandbox.mode {
@@ -22,7 +22,7 @@ impl TerminalPeer {
         self.logged(&format!("agent {name}, permissions {permissions}, {sandbox}in {cwd}"))
     }
 
-    /// The line about the agent's session. Its id stands at the end of the run too.
+    /// The session's id stands at the end of the run too.
     pub(super) fn session(&self, session: Option<&str>, version: Option<&str>, model: Option<&str>) -> String {
         let session = session.filter(|_| self.look.detail == Detail::Verbose);
         let known = [("session", session), ("version", version), ("model", model)];
@@ -40,14 +40,13 @@ impl TerminalPeer {
         }
     }
 
-    /// The line about a wait for a provider's limit. Where a status line counts down, it stays as a record.
+    /// Where a status line counts down, the line stays as a record.
     pub(super) fn waits_for_limit(&mut self, progress: &Progress, now: Instant) -> Shown {
         let line = one_line(progress.text.shown());
         Shown { lines: self.look.paint(Ink::Yellow, &line) + "\n", ..self.unseen(progress, now) }
     }
 
-    /// The line of a heartbeat: a CI system may stop a job that prints nothing. Where a status line shows the elapsed
-    /// time, and while a person is asked, no line is needed.
+    /// A CI system may stop a job that prints nothing. A status line, or the wait for a person, needs no such line.
     pub(super) fn sign_of_life(&self, idle: Seconds, waiting_on: WaitingOn) -> String {
         match waiting_on {
             WaitingOn::Agent if !self.look.live => {
@@ -60,7 +59,6 @@ impl TerminalPeer {
         }
     }
 
-    /// The line about permissions that were denied because nobody answered.
     pub(super) fn denials(&self) -> String {
         let count: u64 = self.denied.values().sum();
         if count == 0 || self.look.detail == Detail::Quiet {

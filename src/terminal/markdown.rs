@@ -12,10 +12,8 @@ const ITALIC: (&str, &str) = ("\u{1b}[3m", "\u{1b}[23m");
 const LINK_BYTES: usize = 2048;
 /// The indentation of a code block without a fence, in blanks.
 const CODE_INDENT: usize = 4;
-/// The length of the longest heading marker.
 const LOWEST_HEADING: usize = 6;
 
-/// The kind of the line that is being written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Row {
     #[default]
@@ -32,9 +30,7 @@ enum Row {
 #[derive(Debug, Default)]
 pub(super) struct Page {
     row: Row,
-    /// Whether the line has a word already.
     begun: bool,
-    /// Columns used of the line.
     column: usize,
     /// The blanks at the beginning of each continuation line.
     indent: usize,
@@ -50,7 +46,6 @@ pub(super) struct Page {
     code: bool,
     /// Whether the sequences of the open styles are in force.
     on: bool,
-    /// Whether the terminal shows links.
     links: bool,
     /// The words of a link that is not complete yet.
     held: String,
@@ -60,13 +55,11 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// A page of a terminal. `links`: whether it shows links.
     pub(super) fn new(links: bool) -> Page {
         Page { links, ..Page::default() }
     }
 
-    /// Turns a piece of text into text for a terminal of this width. A piece ends between two words, or within a word
-    /// that is longer than any line. The result closes the styles that it opens.
+    /// `piece` ends between two words, or within one longer than any line. The result closes the styles that it opens.
     pub(super) fn push(&mut self, piece: &str, width: usize) -> String {
         let mut out = String::with_capacity(piece.len() + 16);
         let mut rest = piece;
@@ -85,7 +78,7 @@ impl Page {
         out
     }
 
-    /// Like [`Page::push`]. `done`: the piece ends the message.
+    /// `done`: the piece ends the message.
     pub(super) fn lay_out(&mut self, piece: &str, done: bool, width: usize) -> String {
         let out = self.push(piece, width);
         if done { out + &self.end(width) } else { out }
@@ -96,7 +89,7 @@ impl Page {
         (self.column, self.blanks) = (0, 0);
     }
 
-    /// The message is over. Returns the table at its end.
+    /// Returns the table at the end of the message.
     pub(super) fn end(&mut self, width: usize) -> String {
         let rest = self.table.take(width);
         *self = Page::new(self.links);
@@ -108,7 +101,6 @@ impl Page {
         self.table.take_rows(width)
     }
 
-    /// Switches the open styles on or off.
     fn switch(&mut self, on: bool, out: &mut String) {
         if std::mem::replace(&mut self.on, on) == on {
             return;
@@ -128,7 +120,7 @@ impl Page {
         }
     }
 
-    /// Takes a word, and holds it back while it may belong to a link.
+    /// Holds a word back while it may belong to a link.
     fn hold(&mut self, word: &str, width: usize, out: &mut String) {
         let verbatim = self.fence.is_some() || self.code || word.starts_with('|');
         let is_raw = matches!(self.row, Row::Table | Row::Verbatim);
@@ -142,7 +134,6 @@ impl Page {
         }
     }
 
-    /// Writes the words that were held back.
     fn release(&mut self, width: usize, out: &mut String) {
         let held = std::mem::take(&mut self.held);
         let Some([mut before, text, target, mut after]) = link(&held) else { return self.words(&held, width, out) };
@@ -230,7 +221,6 @@ impl Page {
         }
     }
 
-    /// The kind of a line, by its first word.
     fn row_of(&mut self, word: &str) -> Row {
         let fence = ['`', '~'].into_iter().find(|c| word.chars().take_while(|found| found == c).count() >= 3);
         match (self.fence, fence) {
@@ -262,7 +252,7 @@ impl Page {
         self.blanks >= CODE_INDENT && !self.listed
     }
 
-    /// Adds a word without its markers, styled. Returns its columns.
+    /// Returns the columns of the word without its markers.
     fn style(&mut self, word: &str, out: &mut String) -> usize {
         let (mut columns, mut rest) = (width::columns(word), word);
         // A piece may begin within a word.
@@ -306,8 +296,7 @@ impl Page {
     }
 }
 
-/// The text between the stars with which a word begins. An emphasis of several words keeps its stars, because a star
-/// alone is often a glob or a pointer, and its pair may never come.
+/// An emphasis of several words keeps its stars: one alone is often a glob or a pointer, without a pair.
 fn emphasized(word: &str) -> Option<&str> {
     let (text, after) = word.strip_prefix('*')?.split_once('*')?;
     let is_text =
@@ -315,7 +304,6 @@ fn emphasized(word: &str) -> Option<&str> {
     (is_text && after.chars().next().is_none_or(|c| ".,;:!?)]}\"'".contains(c))).then_some(text)
 }
 
-/// Whether a text ends within a link.
 fn is_unfinished_link(text: &str) -> bool {
     match text.split_once('[').map(|(_, link)| link.split_once(']')) {
         Some(Some((_, after))) => after.starts_with('(') && !after.contains(')'),
@@ -324,8 +312,7 @@ fn is_unfinished_link(text: &str) -> bool {
     }
 }
 
-/// The parts of a text with a link: before it, its words, its address, and after it. The words must not look like another
-/// address.
+/// Before the link, its words, its address, and after it. `None` too if the words look like another address.
 fn link(text: &str) -> Option<[&str; 4]> {
     let (before, rest) = text.split_once('[')?;
     let is_other = before.ends_with('!') || before.matches('`').count() % 2 == 1;

@@ -2,8 +2,8 @@
 //! Typed lines become the same messages that an orchestrator sends.
 //!
 //! [`TerminalPeer`] turns frames into what is to be shown: `speech` the agent's words, `work` its tools and the status
-//! line, `prompt` questions, `words` errors. `ask` keeps the questions, `answer` reads what is typed. `screen` alone
-//! knows what stands on the terminal, and puts the rest there.
+//! line, `prompt` questions. `ask` keeps the questions, `answer` reads what is typed. `screen` alone knows what stands
+//! on the terminal, and puts the rest there.
 
 mod alert;
 mod answer;
@@ -62,7 +62,6 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// The pause within a message after which its last word shows, complete or not.
 const WORD: Duration = Duration::from_secs(1);
 
-/// Renders frames for a person.
 #[derive(Debug, Default)]
 pub struct TerminalPeer {
     look: Look,
@@ -79,7 +78,6 @@ pub struct TerminalPeer {
     word_at: Option<Instant>,
     work: Activity,
     asking: Asking,
-    /// The prompts of a conversation.
     chat: Option<Chat>,
     alert: Alert,
     plan: Vec<PlanEntry>,
@@ -103,7 +101,7 @@ pub struct TerminalPeer {
 }
 
 impl TerminalPeer {
-    /// `keyboard`: where questions are answered. `home`: what `~` stands for in a path that is typed.
+    /// `home`: what `~` stands for in a path that is typed.
     pub fn new(look: Look, keyboard: Option<Keyboard>, home: Option<String>) -> TerminalPeer {
         TerminalPeer {
             look,
@@ -115,7 +113,6 @@ impl TerminalPeer {
         }
     }
 
-    /// Places output on the terminal, with the waiting prompt or the status line below it.
     fn place(&mut self, mut shown: Shown, now: Instant) -> Chunk {
         let width = self.width();
         if self.look.live && self.work.goes_on() {
@@ -173,7 +170,7 @@ impl TerminalPeer {
         self.wake_at = next.into_iter().chain(self.word_at).min();
     }
 
-    /// The word that is held back, once its time has come. While a person types, only whole lines show.
+    /// While a person types, only whole lines show.
     fn late_word(&mut self, now: Instant) -> Shown {
         if self.word_at.take_if(|at| *at <= now).is_none() || self.is_typed_at() {
             return Shown::default();
@@ -212,8 +209,7 @@ impl TerminalPeer {
         }
     }
 
-    /// Counts a permission that nobody answered. Returns the line for a question that nobody answered. `choice`: the
-    /// option that a permission got.
+    /// Counts an unanswered permission, or returns a line. `choice`: the option that a permission got.
     fn left(&mut self, resolution: Resolution, choice: Option<&Answer>, what: &Text) -> String {
         let (verb, why) = match resolution {
             Resolution::Headless => ("asked", self.absent),
@@ -236,7 +232,7 @@ impl TerminalPeer {
         String::new()
     }
 
-    /// The line of --verbose about a permission that a policy allowed or denied.
+    /// Shows only with --verbose.
     fn by_policy(&self, resolution: Resolution, subject: Option<&Subject>, choice: Option<&Answer>) -> String {
         let (Some(subject), Some(choice), Resolution::Policy) = (subject, choice, resolution) else {
             return String::new();
@@ -355,7 +351,6 @@ impl TerminalPeer {
         }
     }
 
-    /// The agent's text, laid out where this terminal shows it.
     fn laid_out(&mut self, text: String, done: bool) -> String {
         let width = self.width();
         if self.look.page { self.page.lay_out(&text, done, width) } else { text }

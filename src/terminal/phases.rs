@@ -18,19 +18,16 @@ const COLUMNS: usize = 200;
 /// The commands that run once more after the last phase.
 const FINAL_CHECK: &str = "Final check";
 
-/// A phase, as a frame reports it.
 pub(super) struct PhaseLine<'a> {
     pub(super) title: &'a str,
     pub(super) number: u64,
     pub(super) of: u64,
     pub(super) attempt: u64,
     pub(super) state: PhaseState,
-    /// The frame's line.
     pub(super) text: &'a str,
 }
 
 impl TerminalPeer {
-    /// The line where a phase begins, and those about its attempts.
     pub(super) fn phase(&mut self, phase: &PhaseLine<'_>) -> String {
         let PhaseLine { number, of, attempt, .. } = phase;
         let title = one_line(phase.title);
@@ -62,8 +59,7 @@ impl TerminalPeer {
         line + "\n"
     }
 
-    /// The line of a command that verifies a phase, with the last lines of its output if it failed. The first command
-    /// outside a phase begins the final check.
+    /// The first command outside a phase begins the final check.
     pub(super) fn command(
         &mut self,
         (title, hint): (&str, &str),
@@ -135,7 +131,6 @@ fn cells(phase: &PhaseReport) -> [String; 6] {
     ]
 }
 
-/// A short time with a tenth of a second.
 fn time(took: Duration) -> String {
     if took.as_secs() < 10 { format!("{:.1}s", took.as_secs_f64()) } else { span(took) }
 }

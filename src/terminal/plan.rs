@@ -8,7 +8,7 @@ use crate::protocol::words::{Action, PlanStatus};
 use std::fmt::Write;
 
 impl TerminalPeer {
-    /// A plan as a checklist; of a plan shown before, only the changed entries.
+    /// Shows only the changed entries of a plan that was shown before.
     pub(super) fn plan(&mut self, entries: &[PlanEntry]) -> String {
         let old = std::mem::replace(&mut self.plan, entries.to_vec());
         let same = old.len() == entries.len() && old.iter().zip(entries).all(|(old, new)| old.text == new.text);
@@ -25,7 +25,6 @@ impl TerminalPeer {
         lines
     }
 
-    /// The line of a file that the agent changed.
     pub(super) fn artifact(&self, artifact: &Artifact) -> String {
         let (ink, sign) = match artifact.action {
             Action::Created => (Ink::Green, "+"),

@@ -18,12 +18,11 @@ use std::time::Duration;
 
 /// The time left at which the countdown begins.
 pub(super) const NEAR: Duration = Duration::from_secs(30);
-/// The sign after which a person types.
 const MARK: &str = "> ";
 /// Columns of the countdown before a prompt.
 const COUNTDOWN: usize = 6;
 
-/// The question and its options. `place`: its number within the group, from 1.
+/// `place`: the question's number within its group, from 1.
 pub(super) fn question(question: &Question, place: usize, look: &Look) -> String {
     let ask = &question.ask;
     let mut out = String::new();
@@ -60,7 +59,6 @@ pub(super) fn question(question: &Question, place: usize, look: &Look) -> String
     out
 }
 
-/// The line about a question whose answer was given in advance.
 pub(super) fn in_advance(question: &Question, answer: &InAdvance) -> String {
     let ask = &question.ask;
     let header = one_line(ask.header.shown());
@@ -81,7 +79,7 @@ pub(super) fn in_advance(question: &Question, answer: &InAdvance) -> String {
     format!("{name} {answer} (--answer)\n")
 }
 
-/// The labels of the options that a typed answer means. `None`: the answer is not a choice, or allows or denies.
+/// `None`: the answer is not a choice, or allows or denies.
 pub(super) fn chosen(question: &Question, given: Option<&Given>) -> Option<String> {
     match (&question.ask.kind, given) {
         (Kind::Select { .. }, Some(Given::Value(value))) if question.ask.purpose != Purpose::Permission => {
@@ -106,18 +104,15 @@ fn spoken(value: &str, kind: &Kind) -> String {
     shown(&answer, kind)
 }
 
-/// The run's reason why an answer was refused.
 pub(super) fn refused(why: &Text, look: &Look) -> String {
     refusal(&one_line(why.shown()), look)
 }
 
-/// The reason why an answer was refused.
 pub(super) fn refusal(why: &str, look: &Look) -> String {
     format!("{}\n", look.paint(Ink::Red, &format!("! {why}")))
 }
 
-/// The question. Permission for a command that the detail shows does not repeat the command.
-/// `command`: the words for a command that the detail shows.
+/// `command`: the words in place of a command that the detail shows.
 fn titled(ask: &Ask, command: Option<&str>) -> String {
     // Cleaning would leave out parts of an action.
     let safe = |text: &'_ Text| match ask.purpose {
@@ -211,8 +206,7 @@ fn without_header<'a>(detail: &'a str, asked: &[String]) -> &'a str {
     without_first_hunk(index().or_else(change).unwrap_or(detail))
 }
 
-/// The line that says how to answer, and the prompt mark. `left`: the time left, where it is limited. `back`: whether the
-/// question before can be answered anew.
+/// `left`: the time left, where it is limited. `back`: whether the question before can be answered anew.
 pub(super) fn input(question: &Question, left: Option<Duration>, back: bool, look: &Look) -> String {
     let ask = &question.ask;
     let hint = match &ask.kind {
@@ -240,14 +234,13 @@ pub(super) fn indent(left: Option<Duration>, look: &Look) -> usize {
     room + MARK.len()
 }
 
-/// Writes the time left into the room before the mark and restores the cursor. A wrapped input line shows the time in
-/// its last row.
+/// Writes the time into the room before the mark; the cursor stays. A wrapped input line shows it in its last row.
 pub(super) fn countdown(left: Duration) -> String {
     let time = format!("{}s", seconds(left));
     format!("\u{1b}7\r{time:>4}\u{1b}8")
 }
 
-/// The time left in whole seconds, rounded up.
+/// Rounds up.
 pub(super) fn seconds(left: Duration) -> u64 {
     left.as_secs() + u64::from(left.subsec_nanos() > 0)
 }
@@ -278,10 +271,8 @@ fn shown(default: &Answer, kind: &Kind) -> String {
     }
 }
 
-/// The help about answers of several lines.
 const LINES: &str = "For several lines, press Alt-Enter at the end of a line, or paste them: Enter sends all.";
 
-/// The text that `?` shows. `back`: whether the question before can be answered anew.
 pub(super) fn help(question: &Question, back: bool) -> String {
     let ask = &question.ask;
     let mut lines: Vec<String> = match &ask.kind {

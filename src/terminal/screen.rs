@@ -6,7 +6,6 @@ use super::width;
 use crate::io::output::Chunk;
 use crate::protocol::ids::RunId;
 
-/// The amount of output that a person asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
     /// The final text alone.
@@ -21,13 +20,11 @@ pub enum Detail {
 /// The capabilities of the terminal that shows a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Look {
-    /// The amount of detail to show.
     pub detail: Detail,
     /// Whether stderr is a terminal that a person reads.
     pub person: bool,
     /// Whether a line can be overwritten: true of every terminal but a dumb one.
     pub live: bool,
-    /// Whether escape sequences may be used.
     pub escapes: bool,
     /// Whether stdout may appear on the same terminal, or in the same log.
     pub shared: bool,
@@ -39,7 +36,6 @@ pub struct Look {
     pub log_id: bool,
     /// Whether a bell and the window title announce a question.
     pub alert: bool,
-    /// The features that not every terminal has.
     pub features: TerminalFeatures,
 }
 
@@ -54,7 +50,6 @@ pub(crate) enum Ink {
 }
 
 impl Look {
-    /// The text in a color, where there are colors.
     pub(crate) fn paint(&self, ink: Ink, text: &str) -> String {
         let code = match ink {
             Ink::Bold => 1,
@@ -67,7 +62,6 @@ impl Look {
     }
 }
 
-/// Output to show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Shown {
     pub(super) text: String,
@@ -86,7 +80,6 @@ pub(super) enum Below {
     Typed(PromptLine),
 }
 
-/// A line that is being typed, as drawn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct PromptLine {
     /// The bytes that draw it and leave the cursor in its place.
@@ -98,7 +91,7 @@ pub(super) struct PromptLine {
 }
 
 impl PromptLine {
-    /// The rows above the cursor. A terminal that became narrower has wrapped the line.
+    /// A terminal that became narrower has wrapped the line.
     fn rows_above(&self, width: usize) -> usize {
         let width = width.max(1);
         let wrapped = self.above.iter().map(|columns| columns.div_ceil(width).max(1));
@@ -107,7 +100,6 @@ impl PromptLine {
 }
 
 impl Shown {
-    /// Lines without a text or a prompt.
     pub(super) fn lines(lines: impl Into<String>) -> Shown {
         Shown { lines: lines.into(), ..Shown::default() }
     }
@@ -120,7 +112,6 @@ enum Line {
     Nothing,
     /// Unfinished text of the agent.
     Text,
-    /// A prompt, and the person's input after it.
     Prompt,
     /// The status line, with its width in columns.
     Status(String, usize),
@@ -142,14 +133,13 @@ impl Screen {
         Screen { look, ..Screen::default() }
     }
 
-    /// Takes note of the run that is shown, for the lines of a log.
     pub(super) fn note_run(&mut self, id: &RunId) {
         if self.look.log_id && !self.look.live && self.mark.is_empty() {
             self.mark = format!("[{}] ", &**id);
         }
     }
 
-    /// A person pressed Enter. Returns the bytes that clear the status line, if the cursor stood there.
+    /// Returns the bytes that clear the status line, if the cursor stood there.
     pub(super) fn entered(&mut self) -> String {
         match std::mem::take(&mut self.line) {
             Line::Status(..) if self.look.escapes => "\u{1b}[A\r\u{1b}[J".into(),
@@ -207,7 +197,6 @@ impl Screen {
         Chunk { before: before.into_bytes(), out: shown.text.into_bytes(), err: err.into_bytes() }
     }
 
-    /// Whether a line of the agent's text is unfinished.
     pub(super) fn is_within_text(&self) -> bool {
         self.line == Line::Text
     }
@@ -223,7 +212,6 @@ impl Screen {
         Chunk { err: err.into_bytes(), ..Chunk::default() }
     }
 
-    /// Takes that status away.
     fn clear_below(&mut self) -> String {
         self.below.take().map(|_| "\u{1b}7\r\n\u{1b}[K\u{1b}8".to_owned()).unwrap_or_default()
     }

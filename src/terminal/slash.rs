@@ -30,7 +30,6 @@ const OWN: [(&str, &str, &str); 9] = [
 /// Reads the value of a field as a flag takes it. Error: the range, as a clause about the field.
 type ReadTyped = fn(&str, &str) -> Result<Box<RawValue>, String>;
 
-/// The surroundings of a conversation, for its prompt line.
 #[derive(Debug, Default)]
 pub struct ChatPlace {
     /// The line that says which agent and which session the conversation has.
@@ -47,7 +46,6 @@ pub struct ChatPlace {
     pub typed: Option<ReadTyped>,
 }
 
-/// A setting of the run that was chosen at the prompt line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setting {
     Agent,
@@ -70,7 +68,6 @@ impl Setting {
     }
 }
 
-/// The settings that were chosen at the prompt line.
 #[derive(Clone, Debug, Default)]
 pub struct ChosenSettings {
     /// Each chosen setting once, with its value.
@@ -86,7 +83,6 @@ impl ChosenSettings {
     }
 }
 
-/// The facts that the commands show.
 #[derive(Debug, Default)]
 pub(super) struct ChatFacts {
     pub(super) around: ChatPlace,
@@ -100,7 +96,6 @@ pub(super) struct ChatFacts {
     changes: Vec<String>,
 }
 
-/// The meaning of an entered text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Entered {
     /// A prompt. `calls`: it calls a command of the agent's.
@@ -120,7 +115,7 @@ impl ChatFacts {
         ChatFacts { around, ..ChatFacts::default() }
     }
 
-    /// Takes note of the run's progress. `paint`: the lines of an edit.
+    /// `paint`: the lines of an edit.
     pub(super) fn note(&mut self, progress: &Progress, paint: impl Fn(&FileEdit) -> String) {
         if let ProgressKind::Commands(all) = &progress.about {
             self.commands = Some(all.clone());
@@ -135,7 +130,7 @@ impl ChatFacts {
         }
     }
 
-    /// The meaning of an entered text. `opening`: the fields of the run, if it has not begun.
+    /// `opening`: the fields of the run, if it has not begun.
     pub(super) fn read(&mut self, text: &str, opening: Option<&mut Options>) -> Entered {
         // A blank before the slash makes it a text.
         let Some(name) = called_command(text).filter(|_| text.starts_with('/')) else {
@@ -181,7 +176,7 @@ impl ChatFacts {
         }
     }
 
-    /// Chooses a setting: of the run that has not begun, or of one that continues this one. Error: why not.
+    /// Chooses for the run that has not begun, or for one that continues this one.
     fn choose(&mut self, setting: Setting, value: &str, opening: Option<&mut Options>) -> Result<Entered, String> {
         let name = setting.name();
         if value.is_empty() {
@@ -240,7 +235,7 @@ impl ChatFacts {
         }
     }
 
-    /// Takes note of a checkpoint. `prompt`: the one that follows it. Returns the lines about a rewind.
+    /// `prompt`: the one that follows the checkpoint. Returns the lines about a rewind.
     pub(super) fn note_checkpoint(&mut self, progress: &Progress, prompt: &str) -> String {
         let ProgressKind::Checkpoint { checkpoint_id, state, undo, files } = &progress.about else {
             return String::new();
@@ -276,7 +271,7 @@ impl ChatFacts {
         lines + "  Tab completes a command, or a path after @. A space before the / sends the text as it is."
     }
 
-    /// Completes the word at the end of this text. Returns the characters to add, and the candidates to show.
+    /// Returns the characters to add, and the candidates to show.
     pub(super) fn complete(&self, before: &str) -> (String, Vec<String>) {
         let word = before.rsplit(char::is_whitespace).next().unwrap_or_default();
         let (typed, mut all): (&str, Vec<String>) = if let (Some(name), true) = (word.strip_prefix('/'), word == before)

@@ -9,14 +9,12 @@ use std::collections::HashMap;
 /// A longer word, in bytes, shows before it is complete.
 const LONGEST_WORD: usize = 256;
 
-/// The unfinished messages.
 #[derive(Debug, Default)]
 pub(super) struct Speech {
     messages: HashMap<MessageId, Message>,
     /// The message whose last line on stdout is unfinished.
     open: Option<MessageId>,
     last: Option<MessageId>,
-    /// Whether the agent has said anything.
     pub(super) said: bool,
     /// The lines that a workflow says itself. `None`: every line is shown.
     pub(super) claims: Option<Claims>,
@@ -43,8 +41,8 @@ impl Speech {
         ready
     }
 
-    /// Takes a piece of text; returns the part to show. `done` ends the message and its last line. `lines`: whole lines
-    /// only, so that text does not disturb a person who types.
+    /// Returns the part to show. `done` ends the message and its last line. `lines`: whole lines only, so that text
+    /// does not disturb a person who types.
     pub(super) fn text(&mut self, id: MessageId, piece: &str, done: bool, lines: bool) -> String {
         self.last = Some(id);
         let out = self.push_piece(id, piece, done, if lines { |c| c == '\n' } else { ends_word });
@@ -59,7 +57,6 @@ impl Speech {
         }
     }
 
-    /// Whether a part of the message is held back.
     pub(super) fn holds(&self, id: MessageId) -> bool {
         self.messages.get(&id).is_some_and(|message| !message.held.is_empty())
     }
@@ -91,7 +88,7 @@ impl Speech {
         out
     }
 
-    /// Takes a piece of reasoning; returns its whole lines.
+    /// Returns whole lines.
     pub(super) fn thought(&mut self, id: MessageId, piece: &str, done: bool) -> String {
         let mut out = self.push_piece(id, piece, done, |c| c == '\n');
         if !out.is_empty() && !out.ends_with('\n') {

@@ -7,16 +7,13 @@ const HELD: usize = 64 << 10;
 /// The minimum width of a column whose cells are wrapped. A table with narrower columns is shown as it is.
 const NARROW: usize = 8;
 
-/// The rows of a table that is not whole yet.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     rows: Vec<String>,
-    /// The row that is being written.
     row: String,
     bytes: usize,
 }
 
-/// The place of a text in its column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Align {
     Left,
@@ -25,7 +22,6 @@ enum Align {
 }
 
 impl Table {
-    /// Adds a part of the row.
     pub(super) fn push(&mut self, part: &str) {
         self.row.push_str(part);
         self.bytes += part.len();
@@ -51,7 +47,7 @@ impl Table {
     }
 }
 
-/// The table. `None`: these rows are no table, or their columns are too many for the width.
+/// `None`: these rows do not form a table, or their columns are too many for the width.
 fn laid_out(rows: &[String], width: usize) -> Option<String> {
     let rows: Vec<Vec<&str>> = rows.iter().map(|row| cells(row)).collect();
     let aligned: Vec<Align> = rows.get(1)?.iter().map(|cell| align(cell)).collect::<Option<_>>()?;
@@ -83,7 +79,7 @@ fn laid_out(rows: &[String], width: usize) -> Option<String> {
     Some(out)
 }
 
-/// The cells of a row. A bar behind a backslash or within code belongs to its cell.
+/// A bar behind a backslash or within code belongs to its cell.
 fn cells(row: &str) -> Vec<&str> {
     let row = row.trim();
     let row = row.strip_prefix('|').unwrap_or(row);
@@ -131,7 +127,6 @@ fn fitted(natural: Vec<usize>, room: usize) -> Option<Vec<usize>> {
     (limit >= NARROW).then(|| natural.into_iter().map(|width| width.min(limit)).collect())
 }
 
-/// The lines of a cell: between words where possible.
 fn wrapped(cell: &str, width: usize) -> Vec<String> {
     let (mut lines, mut line, mut used) = (Vec::new(), String::new(), 0);
     for word in cell.split_whitespace() {

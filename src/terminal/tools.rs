@@ -15,7 +15,6 @@ const LAST_LINES: usize = 2;
 /// The columns of a line of output or of a diff where there is no terminal.
 const COLUMNS: usize = 200;
 
-/// A tool call that begins or ends.
 pub(super) struct ToolLine<'a> {
     pub(super) call: CallId,
     pub(super) title: &'a str,
@@ -80,14 +79,14 @@ impl TerminalPeer {
         format!("{indent}{}{sign}{word}{took}\n", width::cut(tool.title, room.max(8)))
     }
 
-    /// A tool's whole output, for --verbose.
+    /// Empty without --verbose.
     pub(super) fn output(&self, output: Option<&Text>) -> String {
         let text =
             output.filter(|_| self.look.detail == Detail::Verbose).map(|text| whole(text.shown())).unwrap_or_default();
         text.lines().map(|line| self.verbose(|| format!("    {line}"))).collect()
     }
 
-    /// The last lines of a failed tool's output, without one that only repeats the exit code.
+    /// Leaves out a line that only repeats the exit code.
     fn tail(&self, output: Option<&Text>, exit_code: Option<i64>) -> String {
         let text = output.map(|text| whole(text.shown())).unwrap_or_default();
         let repeats = |line: &str| exit_code.is_some_and(|code| line == format!("Exit code {code}"));
@@ -98,7 +97,7 @@ impl TerminalPeer {
         last.iter().map(line).collect()
     }
 
-    /// The changes of an edit. The title names the file, unless there are several.
+    /// The title names the file, unless there are several.
     fn diff(&self, edits: &[FileEdit]) -> String {
         let mut room = self.look.diff_lines;
         if room == 0 {
@@ -137,7 +136,6 @@ impl TerminalPeer {
     }
 }
 
-/// A line of a diff in its color.
 fn changed_line(look: &Look, line: &str) -> String {
     let ink = match line.chars().next() {
         Some('+') => Some(Ink::Green),
@@ -148,7 +146,6 @@ fn changed_line(look: &Look, line: &str) -> String {
     ink.map_or_else(|| line.to_owned(), |ink| look.paint(ink, line))
 }
 
-/// All changes of an edit, below the name of its file.
 pub(super) fn painted(look: &Look, edit: &FileEdit) -> String {
     let lines = whole(edit.lines.shown());
     let lines = without_first_hunk(&lines).lines().map(|line| changed_line(look, line) + "\n");

@@ -22,7 +22,6 @@ pub(super) fn signs(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether the character takes no column, such as a combining mark.
 pub(super) fn has_no_width(c: char) -> bool {
     columns(c.encode_utf8(&mut [0; 4])) == 0
 }
@@ -32,7 +31,7 @@ pub(super) fn is_ideograph(c: char) -> bool {
     matches!(c, '\u{2e80}'..='\u{d7ff}' | '\u{f900}'..='\u{faff}' | '\u{ff00}'..='\u{ffef}')
 }
 
-/// The columns of a one-line text. A control character takes one.
+/// A control character takes one.
 pub(super) fn columns(text: &str) -> usize {
     text.width()
 }
@@ -60,11 +59,9 @@ const VERBATIM: &str = "    ";
 /// line break of a command for a wrapped row.
 const FURTHER: &str = "  ↳   ";
 
-/// The sign before each line of the agent's reasoning.
 const REASONING: &str = "  | ";
 
-/// Our own lines, wrapped between words. A continuation stands below the text behind the line's marker. A verbatim line
-/// keeps every blank.
+/// A continuation stands below the text behind the line's marker. A verbatim line keeps every blank.
 pub(super) fn wrap(lines: &str, width: usize) -> String {
     let mut out = String::with_capacity(lines.len());
     for line in lines.split_inclusive('\n') {
@@ -100,7 +97,6 @@ pub(super) fn wrap(lines: &str, width: usize) -> String {
     out
 }
 
-/// The beginning of each further row of a line.
 fn continuation(line: &str, width: usize) -> String {
     if line.starts_with(VERBATIM) {
         return FURTHER.chars().take(width / 2).collect();
@@ -111,13 +107,12 @@ fn continuation(line: &str, width: usize) -> String {
     " ".repeat(hanging(line).min(width / 2))
 }
 
-/// Whether a word of this many columns is broken, because it is longer than an indented row. Paths and addresses stay
-/// whole, to be copied.
+/// Paths and addresses stay whole, to be copied.
 pub(super) fn is_breakable(word: &str, indent: usize, columns: usize, width: usize) -> bool {
     indent > 0 && 2 * indent <= width && indent + columns > width && !word.contains('/')
 }
 
-/// Adds a word that is longer than a row. Returns the column behind it.
+/// Returns the column behind the word.
 pub(super) fn push_broken(word: &str, prefix: &str, mut column: usize, width: usize, out: &mut String) -> usize {
     let (mut is_color, indent) = (false, columns(prefix));
     for sign in signs(word) {

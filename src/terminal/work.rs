@@ -8,7 +8,6 @@ use crate::protocol::words::{Status, ToolState};
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant, SystemTime};
 
-/// The agent's activity.
 #[derive(Debug, Default)]
 pub(super) struct Activity {
     began: Option<Instant>,
@@ -17,7 +16,6 @@ pub(super) struct Activity {
     awaited_since: Option<Instant>,
     name: String,
     status: Option<Status>,
-    /// The end of the limit that is waited for.
     limit_ends: Option<UtcTime>,
     /// Whether the last status was a second word about the start.
     starts_slowly: bool,
@@ -27,7 +25,6 @@ pub(super) struct Activity {
     places: HashMap<CallId, u64>,
     /// The number of tools that ever began.
     count: u64,
-    /// The phase of a plan that is worked on.
     phase: Option<String>,
     /// Whether that phase's commands run before its work.
     before_phase: bool,
@@ -45,17 +42,15 @@ struct Tool {
 }
 
 impl Activity {
-    /// Begins a run of this agent.
     pub(super) fn begin(&mut self, name: String, now: Instant) {
         (self.began, self.name) = (Some(now), name);
     }
 
-    /// Begins a further turn: the time counts from here.
+    /// The time counts from here.
     pub(super) fn begin_again(&mut self, now: Instant) {
         self.began = Some(now);
     }
 
-    /// The time since the beginning.
     pub(super) fn elapsed(&self, now: Instant) -> Duration {
         self.began.map_or(Duration::ZERO, |began| now.saturating_duration_since(began))
     }
@@ -65,24 +60,21 @@ impl Activity {
         if std::mem::take(&mut self.starts_slowly) { one_line(progress.text.shown()) + "\n" } else { String::new() }
     }
 
-    /// Whether the run continues.
     pub(super) fn goes_on(&self) -> bool {
         self.began.is_some()
     }
 
-    /// Ends the run. Returns the titles of the tools that never ended.
+    /// Returns the titles of the tools that never ended.
     pub(super) fn end(&mut self) -> Vec<String> {
         self.began = None;
         self.places.clear();
         std::mem::take(&mut self.tools).into_values().map(|tool| tool.title).collect()
     }
 
-    /// The phase of a plan that is worked on now.
     pub(super) fn in_phase(&mut self, phase: Option<String>) {
         (self.phase, self.before_phase) = (phase, false);
     }
 
-    /// The commands of a phase run before its work.
     pub(super) fn before_phase(&mut self, label: String) {
         (self.phase, self.before_phase) = (Some(label), true);
     }
@@ -95,7 +87,6 @@ impl Activity {
         self.phase.is_some()
     }
 
-    /// The cost so far.
     pub(super) fn cost(&mut self, cost: Option<f64>) {
         self.cost = cost;
     }
@@ -107,7 +98,6 @@ impl Activity {
         self.starts_slowly = self.status.replace(status) == Some(Status::Starting) && status == Status::Starting;
     }
 
-    /// The time spent waiting for the person so far.
     fn awaited(&self, now: Instant) -> Duration {
         self.awaited + self.awaited_since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
     }
@@ -117,8 +107,7 @@ impl Activity {
         self.tools.values().any(|tool| tool.files.iter().any(|path| path == file.shown()))
     }
 
-    /// Takes a tool's beginning or end. `files`: those that it changes. Returns its duration without the time in which
-    /// the person was awaited.
+    /// `files`: those that the tool changes. Returns its duration without the time in which the person was awaited.
     pub(super) fn tool(
         &mut self,
         id: CallId,
@@ -143,7 +132,6 @@ impl Activity {
         Duration::ZERO
     }
 
-    /// The status line: elapsed time and current activity.
     pub(super) fn line(&self, now: Instant) -> Option<String> {
         let elapsed = span(now.saturating_duration_since(self.began?));
         let activity = self.activity();
@@ -154,7 +142,6 @@ impl Activity {
         })
     }
 
-    /// The agent's current activity, without the time.
     pub(super) fn activity(&self) -> String {
         let name = &self.name;
         match (self.status, self.tools.last_key_value()) {
@@ -169,7 +156,6 @@ impl Activity {
         }
     }
 
-    /// The line that counts down to the end of a limit.
     fn limit_line(&self) -> String {
         let name = &self.name;
         let Some(ends) = self.limit_ends else { return format!("waiting for {name}'s limit to end") };
@@ -186,7 +172,7 @@ impl Activity {
     }
 }
 
-/// A duration for people, such as 1m 5s.
+/// A duration for people, such as `1m 05s`.
 pub(super) fn span(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {
@@ -196,7 +182,6 @@ pub(super) fn span(time: Duration) -> String {
     }
 }
 
-/// The duration, tokens and cost of a run, as far as known.
 pub(super) fn sum(time: Duration, usage: &Usage) -> String {
     let cached = usage.cached_input_tokens.filter(|count| *count > 0);
     let cached = cached.map(|count| format!(" ({} cached)", grouped(count))).unwrap_or_default();

@@ -23,47 +23,42 @@ use std::path::{Path, PathBuf};
 /// The bytes of a file are those on disk: no conversion of line ends, keywords or encodings. These rules come before
 /// those of the work tree.
 const ATTRIBUTES: &str = "* -text !eol !ident !filter !working-tree-encoding\n";
-/// The number of files that one git writes.
 const FILES_AT_ONCE: usize = 200;
 /// The mode of a symbolic link, and of a repository below, as git writes it.
 const LINK: &[u8] = b"120000";
 const REPOSITORY: &[u8] = b"160000";
 
-/// The checkpoints of the work tree around a folder. Dropping them removes their files.
+/// Dropping them removes their files.
 #[derive(Debug)]
 pub(crate) struct Checkpoints {
     git: Git,
     folder: Scratch,
     spans: Vec<Span>,
-    /// The number of folders for files so far.
     staged: u32,
 }
 
 /// A time in which files are ours to put back: a turn, or a rewind.
 #[derive(Debug)]
 struct Span {
-    /// The checkpoint at its beginning.
     id: CheckpointId,
     /// The tree at its beginning.
     begin: String,
-    /// The tree at its end. `None`: unknown, so that no change in it counts as its own.
+    /// `None`: unknown, so that no change in the span counts as its own.
     end: Option<String>,
     /// The file with the names that the tree at its beginning lacks: of ignored files and folders, which end in a slash, and
     /// of those that git cannot read.
     lacks: PathBuf,
 }
 
-/// The reason why no file was put back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NoRewind {
-    /// There is no checkpoint with this id.
     Unknown,
     /// Somebody else changed these files, too: absolute paths.
     Changed(Vec<PathBuf>),
     /// These became folders since the checkpoint, or were folders: absolute paths. One of the two names would have to go
     /// before the other could come, so that a failure between them could not be undone.
     Kind(Vec<PathBuf>),
-    /// This file cannot be read or written.
+    /// Cannot be read or written.
     File(PathBuf),
     Git(Incomplete),
 }
@@ -96,7 +91,6 @@ impl Apart {
     }
 }
 
-/// The names in a list of git's.
 fn split(names: &[u8]) -> impl Iterator<Item = &[u8]> {
     names.split(|&byte| byte == 0).filter(|name| !name.is_empty())
 }
@@ -118,18 +112,18 @@ struct Change {
     kept: PathBuf,
     folder: OpenFolder,
     name: OsString,
-    /// The new content under a name of its own. `None`: the file is to be removed.
+    /// `None`: the file is to be removed.
     new: Option<OsString>,
     action: Action,
 }
 
-/// Whether git and a work tree around this folder are there, without starting a process.
+/// Starts no process.
 pub(crate) fn is_possible(cwd: &Path) -> bool {
     is_there(&surroundings().0, cwd)
 }
 
 impl Checkpoints {
-    /// `None`: git or a work tree is missing. Error: git failed, or was too slow.
+    /// `None`: git or a work tree is missing.
     pub(crate) fn of(cwd: &Path, until: &Until) -> Result<Option<Checkpoints>, Incomplete> {
         let (path, config) = surroundings();
         let Some(user) = Git::open(cwd, path, config, Filters::Empty, until)? else { return Ok(None) };
@@ -167,14 +161,13 @@ impl Checkpoints {
         Ok(Some(Checkpoints { git, folder, spans: Vec::new(), staged: 0 }))
     }
 
-    /// Takes a checkpoint at the beginning of a turn. `except`: files of ours, absolute.
+    /// Call it at the beginning of a turn. `except`: files of ours, absolute.
     pub(crate) fn begin(&mut self, id: CheckpointId, except: &[PathBuf], until: &Until) -> Result<(), Incomplete> {
         let span = self.span(id, except, until)?;
         self.spans.push(span);
         Ok(())
     }
 
-    /// The beginning of a span.
     fn span(&self, id: CheckpointId, except: &[PathBuf], until: &Until) -> Result<Span, Incomplete> {
         let begin = self.take(except, until)?;
         let mut status = self.git.here();
@@ -262,8 +255,7 @@ impl Checkpoints {
         Ok([ours, others])
     }
 
-    /// Writes the files as they are in a tree into a folder of their own. `side`: the side of the difference that this
-    /// tree is.
+    /// Writes the files of a tree into a new folder. `side`: the side of the difference that this tree is.
     fn stage(&mut self, tree: &str, files: &Differences, side: usize, until: &Until) -> Result<PathBuf, Incomplete> {
         self.staged += 1;
         let folder = self.folder.path().join(format!("files-{}", self.staged));
@@ -379,8 +371,7 @@ impl Change {
     }
 }
 
-/// Copies a file into a folder under a free name, and returns the name. It keeps the permissions of the file that it
-/// replaces, but for the right to execute it.
+/// Returns the copy's name. The copy keeps the permissions of the replaced file, but for the right to execute it.
 fn written(folder: &OpenFolder, name: &OsStr, from: &Path, is_link: bool) -> io::Result<OsString> {
     let new = OsString::from(format!(".spektacular-{}", tree::nonce()));
     if is_link {

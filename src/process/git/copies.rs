@@ -19,7 +19,6 @@ pub(crate) const BYTES_MAX: u64 = 2 << 30;
 /// The size of a piece of a copy, in bytes. Between two pieces, the copy can be ended.
 const PIECE: usize = 1 << 20;
 
-/// The result of taking files along.
 #[derive(Debug, Default)]
 pub(crate) struct TakenAlong {
     pub(crate) files: usize,
@@ -27,18 +26,15 @@ pub(crate) struct TakenAlong {
     pub(crate) left: Vec<PathBuf>,
 }
 
-/// The reason why files could not be taken along.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotTaken {
     /// There are more than [`FILES_MAX`] files, or [`BYTES_MAX`] bytes.
     TooMuch,
-    /// git failed, or was too slow.
     Git(Incomplete),
 }
 
 impl Worktree {
-    /// Copies the files that git ignores and that these globs match, with their modes, unless the checkout has them.
-    /// `base`: the folder of the globs, relative to the root.
+    /// Copies ignored files that the checkout lacks. `base`: the folder of the globs, relative to the root.
     pub(crate) fn take_along(&self, base: &Path, globs: &[String], until: &Until) -> Result<TakenAlong, NotTaken> {
         let mut taken = TakenAlong::default();
         if globs.is_empty() {
@@ -89,8 +85,8 @@ fn pathspec(base: &Path, glob: &str) -> OsString {
     std::os::unix::ffi::OsStringExt::from_vec(spec)
 }
 
-/// Copies a regular file between two folders, by sharing its blocks if the file system can. `room`: the bytes that may
-/// still be copied otherwise. Error: the system's; `QuotaExceeded` without room, `TimedOut` when the time is up.
+/// Shares the blocks of the file if the file system can. `room`: the bytes that may still be copied otherwise. Error:
+/// the system's; `QuotaExceeded` without room, `TimedOut` once the time is up.
 fn copy(from: &Path, to: &Path, path: &Path, room: &mut u64, until: &Until) -> io::Result<()> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let folders = path.parent().unwrap_or(Path::new(""));

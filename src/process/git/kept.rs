@@ -9,26 +9,21 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A work tree that git has registered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Registered {
     pub(crate) path: PathBuf,
     pub(crate) head: Head,
 }
 
-/// The state of a worktree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TreeState {
     /// Somebody removed its folder.
     Missing,
-    /// It was never completed.
     Incomplete,
-    /// git cannot read it.
     Unreadable,
     Whole(TreeContents),
 }
 
-/// The work in a worktree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TreeContents {
     pub(crate) head: Head,
@@ -39,7 +34,6 @@ pub(crate) struct TreeContents {
     pub(crate) in_submodules: bool,
 }
 
-/// The end of a merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Merged {
     Done,
@@ -50,7 +44,7 @@ pub(crate) enum Merged {
 }
 
 impl Repository {
-    /// The work trees that git has registered, the main one first.
+    /// Lists the main one first.
     pub(crate) fn registered(&self, until: &Until) -> Result<Vec<Registered>, Incomplete> {
         let list = self.git.run(self.git.here().args(["worktree", "list", "--porcelain"]), false, until)?;
         let (Some(0), list) = list else { return Err(Incomplete::Failed) };
@@ -70,7 +64,6 @@ impl Repository {
         Ok(all)
     }
 
-    /// The state of a worktree.
     pub(crate) fn state_of(&self, path: &Path, until: &Until) -> TreeState {
         if path.symlink_metadata().is_err() {
             return TreeState::Missing;
@@ -90,13 +83,12 @@ impl Repository {
         Ok(TreeContents { head, changed, nested: is_nested, in_submodules })
     }
 
-    /// The number of commits in the history of a commit that HEAD lacks.
     pub(crate) fn unmerged(&self, commit: &str, until: &Until) -> Result<u64, Incomplete> {
         let count = self.git.line(&["rev-list", "--count", &format!("HEAD..{commit}"), "--"], until)?;
         count.parse().map_err(|_| Incomplete::Failed)
     }
 
-    /// The subjects of the last commits that HEAD lacks, with their ids, the newest first.
+    /// The last commits that HEAD lacks, with their ids, the newest first.
     pub(crate) fn subjects(&self, commit: &str, most: usize, until: &Until) -> Result<Vec<String>, Incomplete> {
         let (most, range) = (format!("-{most}"), format!("HEAD..{commit}"));
         let query = ["log", "--no-color", "--no-decorate", "--oneline", &most, &range, "--"];
@@ -104,8 +96,7 @@ impl Repository {
         Ok(text.lines().map(str::to_owned).collect())
     }
 
-    /// The number of commits that only this branch has, or of those that no branch, tag or remote has. `None` in place of
-    /// the branch: HEAD of a worktree is detached.
+    /// The commits of this branch alone. Without a branch (HEAD is detached), those that no branch, tag or remote has.
     pub(crate) fn only_there(&self, commit: &str, branch: Option<&str>, until: &Until) -> Result<u64, Incomplete> {
         let except = branch.map(|branch| format!("--exclude={branch}"));
         let mut query = vec!["rev-list", "--count", commit, "--not", "HEAD"];
@@ -114,7 +105,6 @@ impl Repository {
         self.git.line(&query, until)?.parse().map_err(|_| Incomplete::Failed)
     }
 
-    /// The commit of a branch. `None`: there is no such branch.
     pub(crate) fn commit_of(&self, branch: &str, until: &Until) -> Option<String> {
         let name = format!("{}^{{commit}}", reference(branch));
         self.git.line(&["rev-parse", "--verify", "--quiet", &name], until).ok()
@@ -143,7 +133,7 @@ impl Repository {
         if !is_begun || run(&["merge", "--abort"]) { Merged::Refused } else { Merged::Stuck }
     }
 
-    /// Takes a worktree that no run uses. `None`: a run uses it.
+    /// `None`: a run uses the worktree.
     pub(crate) fn take(&self, path: &Path) -> Option<Taken> {
         match FileLock::open(&state_file(path)) {
             Ok(lock) => lock.take(Duration::ZERO).then_some(Taken { _lock: Some(lock) }),
@@ -151,12 +141,12 @@ impl Repository {
         }
     }
 
-    /// Removes a worktree with all files in it. Returns whether it is gone.
+    /// Removes all files in it. Returns whether it is gone.
     pub(crate) fn remove_kept(&self, path: &Path, _taken: &Taken, until: &Until) -> bool {
         self.remove(path, until)
     }
 
-    /// Deletes a branch, if it is still at this commit. Returns whether it is gone.
+    /// Keeps a branch that has left this commit. Returns whether it is gone.
     pub(crate) fn delete_branch(&self, branch: &str, commit: &str, until: &Until) -> bool {
         self.forget_branch(branch, commit, until)
     }

@@ -11,11 +11,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The maximum output of one git process, in bytes.
 const OUTPUT_BYTES_MAX: u64 = 32 << 20;
-/// The maximum number of files in a list.
 const FILES_MAX: usize = 100_000;
-/// The maximum number of filters that are made empty. Each takes four settings.
+/// Each filter takes four settings.
 const FILTERS_MAX: usize = 64;
 /// Overrides of the settings that run a program, access the network or write. Old versions of git take
 /// `core.fsmonitor=false` for the name of a program, so its value is empty.
@@ -56,17 +54,14 @@ const ENVIRONMENT: [(&str, &str); 11] = [
 /// The variables of a git that works like the user's own.
 const QUIET: [(&str, &str); 3] = [("GIT_OPTIONAL_LOCKS", "0"), ("GIT_TERMINAL_PROMPT", "0"), ("LC_ALL", "C")];
 
-/// The reason why the list of changed files is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Incomplete {
-    /// git took too long.
     Late,
     /// git failed, for example because the repository belongs to another user and git does not trust it. Or a limit on
     /// output, files or filters was exceeded.
     Failed,
 }
 
-/// A git program and its repository.
 #[derive(Clone, Debug)]
 pub(super) struct Git {
     program: PathBuf,
@@ -76,7 +71,6 @@ pub(super) struct Git {
     root: PathBuf,
 }
 
-/// The filters that git runs for the contents of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Filters {
     /// None: the repository may be hostile.
@@ -96,7 +90,6 @@ pub(super) enum Content {
     Unknown,
 }
 
-/// A file listed in git's status.
 #[derive(Debug)]
 pub(super) struct FileState {
     pub(super) in_head: Option<Blob>,
@@ -112,7 +105,6 @@ pub struct Head {
     pub commit: Option<String>,
 }
 
-/// The number of characters of a commit that are shown.
 const SHORT_COMMIT: usize = 12;
 
 impl fmt::Display for Head {
@@ -144,8 +136,7 @@ pub(super) enum LookBelow {
 }
 
 impl Git {
-    /// Finds git and the repository around `cwd`. `None`: git or a work tree is missing. Outside any repository, which
-    /// is the usual case, this starts no process.
+    /// `None`: git or a work tree is missing. Outside any repository, the usual case, this starts no process.
     pub(super) fn open(
         cwd: &Path,
         path: OsString,
@@ -160,7 +151,6 @@ impl Git {
         Git::in_folder(cwd, program, (path, config), filters).locate(until)
     }
 
-    /// Whether a folder belongs to a bare repository, and to none of its worktrees.
     pub(super) fn is_bare(cwd: &Path, path: OsString, config: Option<OsString>, until: &Until) -> bool {
         let Some(program) = find(&path, cwd) else { return false };
         let git = Git::in_folder(cwd, program, (path, config), Filters::Empty);
@@ -190,7 +180,6 @@ impl Git {
         Git { folder, ..self.clone() }
     }
 
-    /// Finds the repository around the folder in `root`.
     fn locate(mut self, until: &Until) -> Result<Option<Git>, Incomplete> {
         let query = ["rev-parse", "--is-inside-work-tree", "--absolute-git-dir", "--show-toplevel"];
         let (code, output) = self.run(self.command().args(query), true, until)?;
@@ -217,13 +206,12 @@ impl Git {
         command
     }
 
-    /// A command without our settings, for what the user's own git would do.
+    /// Without our settings, for what the user's own git would do.
     pub(super) fn as_typed(&self) -> Command {
         Command::new(&self.program)
     }
 
-    /// A command that names the repository, because the agent may have created another one closer to the folder, or
-    /// moved `core.worktree`.
+    /// Names the repository: the agent may have created one closer to the folder, or moved `core.worktree`.
     pub(super) fn here(&self) -> Command {
         let mut command = self.command();
         command.arg("--git-dir").arg(&self.folder).arg("--work-tree").arg(&self.root);
@@ -264,7 +252,6 @@ impl Git {
         }
     }
 
-    /// The files and folders that git ignores.
     pub(super) fn ignored(&self, until: &Until) -> Result<Vec<PathBuf>, Incomplete> {
         let query =
             ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory", "--no-empty-directory"];
@@ -283,13 +270,12 @@ impl Git {
         Ok(Head { branch, commit: ask(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])? })
     }
 
-    /// Whether a commit is in the history of another one.
     pub(super) fn is_ancestor(&self, old: &str, new: &str, until: &Until) -> Result<bool, Incomplete> {
         let (code, _) = self.run(self.here().args(["merge-base", "--is-ancestor", old, new]), false, until)?;
         Ok(code == Some(0))
     }
 
-    /// The files that differ between two commits. A missing commit counts as an empty tree.
+    /// A missing commit counts as an empty tree.
     pub(super) fn difference(
         &self,
         old: Option<&str>,
@@ -313,17 +299,14 @@ impl Git {
         self.filters = filters;
     }
 
-    /// Sets a variable of git's environment.
     pub(super) fn set(&mut self, name: &'static str, value: OsString) {
         self.environment.push((name, value));
     }
 
-    /// A file in git's folder.
     pub(super) fn file(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    /// The output of a query that must succeed.
     pub(super) fn output(&self, query: &[&str], until: &Until) -> Result<String, Incomplete> {
         match self.run(self.here().args(query), false, until)? {
             (Some(0), output) => String::from_utf8(output).map_err(|_| Incomplete::Failed),
@@ -331,7 +314,6 @@ impl Git {
         }
     }
 
-    /// The one line that a query answers.
     pub(super) fn line(&self, query: &[&str], until: &Until) -> Result<String, Incomplete> {
         self.output(query, until).map(|output| output.trim_end_matches('\n').to_owned())
     }
@@ -340,8 +322,8 @@ impl Git {
         &self.program
     }
 
-    /// Runs git. Returns its exit code (`None`: a signal ended it) and its stdout, interleaved with its stderr if `errors`
-    /// is set. Kills git when the time is up.
+    /// Returns the exit code (`None`: a signal ended git) and stdout, interleaved with stderr if `errors` is set. Kills
+    /// git once the time is up.
     pub(super) fn run(
         &self,
         command: &mut Command,
@@ -404,7 +386,6 @@ fn find(path: &OsStr, root: &Path) -> Option<PathBuf> {
     folders.map(|folder| folder.join("git")).find(|file| is_program(file))
 }
 
-/// Whether there is a git for the repository around this folder.
 pub(super) fn is_there(path: &OsStr, cwd: &Path) -> bool {
     // A worktree has a file; a folder without HEAD is no repository.
     let is_one = |git: PathBuf| git.is_file() || git.join("HEAD").symlink_metadata().is_ok();

@@ -17,7 +17,6 @@ const LARGE_MAX: usize = 1000;
 /// The age of an object that no snapshot needs. A younger one may belong to a difference that is just being made.
 const UNUSED: Duration = Duration::from_secs(3600);
 
-/// The snapshots of the work tree around a folder.
 #[derive(Debug)]
 pub(crate) struct Snapshots {
     git: Git,
@@ -27,8 +26,7 @@ pub(crate) struct Snapshots {
 }
 
 impl Snapshots {
-    /// `store`: the existing folder for their objects. `hidden`: a folder that no difference shows, absolute. `None`: git or a work
-    /// tree is missing. Error: git failed, or was too slow.
+    /// `store` exists. `hidden`: absolute, shown in no difference. `None`: git or a work tree is missing.
     pub(crate) fn of(cwd: &Path, store: &Path, hidden: &Path, until: &Until) -> Result<Option<Snapshots>, Incomplete> {
         let (path, config) = surroundings();
         let Some(mut git) = Git::open(cwd, path, config, Filters::Empty, until)? else { return Ok(None) };
@@ -39,7 +37,6 @@ impl Snapshots {
         Ok(Some(Snapshots { git, store: store.to_owned(), hidden }))
     }
 
-    /// Takes a snapshot. Returns its id.
     pub(crate) fn take(&self, until: &Until) -> Result<String, Incomplete> {
         let index = self.store.join(format!("index.{}", std::process::id()));
         // With git's own index, only changed files are read.
@@ -65,7 +62,6 @@ impl Snapshots {
         git.line(&["write-tree", "--missing-ok"], until)
     }
 
-    /// The new files that are too large to be copied.
     fn large(&self, until: &Until) -> Result<Vec<Vec<u8>>, Incomplete> {
         let query = ["ls-files", "-z", "--others", "--exclude-standard"];
         let (Some(0), list) = self.git.run(self.git.here().args(query), false, until)? else {
@@ -78,8 +74,7 @@ impl Snapshots {
         Ok(names.filter(is_large).take(LARGE_MAX).map(<[u8]>::to_vec).collect())
     }
 
-    /// Removes the objects and left files of the store that are older than [`UNUSED`] and that none of these snapshots
-    /// needs.
+    /// Removes the objects and left files that are older than [`UNUSED`] and that none of these snapshots needs.
     pub(crate) fn prune(&self, needed: &[String], until: &Until) {
         let mut query = self.git.here();
         query.args(["rev-list", "--objects", "--no-object-names", "--missing=allow-any"]).args(needed).arg("--");

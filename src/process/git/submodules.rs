@@ -9,7 +9,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// The maximum depth of submodules in submodules.
 const DEPTH: u8 = 4;
 
 impl Git {
@@ -48,8 +47,7 @@ impl Git {
         Ok(false)
     }
 
-    /// Whether a file that git ignores, or a folder of it, changed at or after `then`. `except`: a folder that does not
-    /// count. Error: git failed, or the time is up.
+    /// A folder of ignored files counts too. `except`: a folder that does not count.
     pub(super) fn has_ignored_since(&self, then: SystemTime, except: &Path, until: &Until) -> Result<bool, Incomplete> {
         let mut paths = self.ignored(until)?;
         while let Some(path) = paths.pop() {
@@ -68,8 +66,7 @@ impl Git {
         Ok(false)
     }
 
-    /// Fills the submodules of this work tree from those that are checked out in another one. Returns the paths of the
-    /// others, which stay empty.
+    /// Copies those that are checked out in another work tree. Returns the paths of the others, which stay empty.
     fn fill_submodules(&self, from: &Git, depth: u8, until: &Until) -> Vec<PathBuf> {
         let mut empty = Vec::new();
         for (name, commit) in self.links(until).unwrap_or_default() {
@@ -85,8 +82,7 @@ impl Git {
         empty
     }
 
-    /// Makes a repository of its own from a repository on this disk, and checks out a commit. `None`: the commit is
-    /// missing there, or git failed, and the folder is empty.
+    /// `None`: the commit is missing there, or git failed, and the folder is empty.
     fn clone_of(&self, from: &Git, path: &Path, commit: &str, until: &Until) -> Option<Git> {
         let succeeds = |git: &Git, command: &mut std::process::Command| {
             git.run(command, false, until).is_ok_and(|(code, _)| code == Some(0))
@@ -124,7 +120,7 @@ impl Git {
 }
 
 impl Worktree {
-    /// Fills the submodules without the network. Returns the paths of those that stay empty, relative to the worktree.
+    /// Does not use the network. Returns the paths of those that stay empty, relative to the worktree.
     pub(crate) fn fill_submodules(&self, until: &Until) -> Result<Vec<PathBuf>, Incomplete> {
         let git = self.repository.git.at(&self.path, until)?;
         let empty = git.fill_submodules(&self.repository.git, DEPTH, until);

@@ -18,12 +18,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
-/// The time limit of git for the removal of a worktree that it did not complete.
 const DISCARD_LIMIT: Duration = Duration::from_secs(5);
 /// The maximum wait for another process that adds or removes a worktree, and the part of it that a cancel waits.
 const TURN_LIMIT: Duration = Duration::from_secs(60);
 const TURN_PART: Duration = Duration::from_millis(50);
-/// The longest message of git that is kept, in characters.
 const MESSAGE_CHARS: usize = 300;
 
 /// The maximum wait for another process that removes a worktree.
@@ -44,7 +42,6 @@ pub(super) fn state_file(path: &Path) -> PathBuf {
 
 const INCOMPLETE: &str = "incomplete\n";
 
-/// Whether a worktree was begun and never completed.
 pub(crate) fn is_incomplete(path: &Path) -> bool {
     read_text(&state_file(path), INCOMPLETE.len() as u64).is_ok_and(|text| text == INCOMPLETE)
 }
@@ -67,11 +64,9 @@ pub(crate) struct Repository {
     /// git's folder, which all worktrees share. Also the lock for adding and removing worktrees, so that no file is
     /// left.
     common: PathBuf,
-    /// Whether the work tree has changes that are not in HEAD.
     pub(crate) is_changed: bool,
 }
 
-/// The reason why a folder has no repository to begin from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoRepository {
     /// The folder is in no work tree, or git is not installed.
@@ -79,11 +74,9 @@ pub(crate) enum NoRepository {
     NoCommit,
     /// git failed, for example because it does not trust the repository's owner.
     Failed,
-    /// git was too slow.
     Late,
 }
 
-/// The time limit for the look whether a repository is bare.
 const BARE_LIMIT: Duration = Duration::from_secs(5);
 
 /// Whether a folder belongs to a bare repository, and to none of its worktrees.
@@ -93,7 +86,7 @@ pub(crate) fn is_bare(cwd: &Path) -> bool {
 }
 
 impl Repository {
-    /// Finds the repository around `cwd`, which must be absolute and without links.
+    /// `cwd`: absolute and without links.
     pub(crate) fn around(cwd: &Path, until: &Until) -> Result<Repository, NoRepository> {
         let (path, config) = surroundings();
         let failed = |why: Incomplete| match why {
@@ -115,12 +108,10 @@ impl Repository {
         Ok(Repository { git, head, main, common, is_changed: !status.files.is_empty() })
     }
 
-    /// The root of the main work tree.
     pub(crate) fn main(&self) -> &Path {
         &self.main
     }
 
-    /// The root of the work tree around the folder.
     pub(crate) fn root(&self) -> &Path {
         self.git.root()
     }
@@ -135,14 +126,13 @@ impl Repository {
         Ok(code == Some(0))
     }
 
-    /// Whether git lists a worktree at this path. True if that cannot be found out.
+    /// True if that cannot be found out.
     pub(crate) fn has_worktree(&self, path: &Path, until: &Until) -> bool {
         self.registered(until).is_ok_and(|all| all.iter().all(|one| one.path != path)).not()
     }
 
-    /// Waits until no other process of ours adds or removes a worktree: git fails while another git makes the folder of
-    /// one. The lock lasts until it is dropped. `None`: the file system has no locks, or another process holds it for too
-    /// long; git goes on then, and may fail.
+    /// git fails while another git makes the folder of a worktree. The lock lasts until it is dropped. `None`: the file
+    /// system has no locks, or another process holds it for too long; git goes on then, and may fail.
     pub(super) fn turn(&self, until: &Until) -> Option<OpenFolder> {
         let folder = OpenFolder::open(&self.common).ok()?;
         let given_up = Instant::now() + TURN_LIMIT;
@@ -189,7 +179,6 @@ impl Repository {
     }
 }
 
-/// The reason why a worktree could not be made.
 #[derive(Debug)]
 pub(crate) struct AddFailure {
     /// git's message, which may hold control characters.
@@ -198,7 +187,6 @@ pub(crate) struct AddFailure {
     pub(crate) is_left: bool,
 }
 
-/// A worktree that a run made.
 #[derive(Debug)]
 pub(crate) struct Worktree {
     pub(super) repository: Repository,
@@ -206,7 +194,6 @@ pub(crate) struct Worktree {
     branch: String,
     /// The time from which a change of an ignored file is work. `None`: it is not complete.
     ready: Option<SystemTime>,
-    /// See [`hold`].
     held: Option<FileLock>,
 }
 
@@ -253,20 +240,19 @@ impl Worktree {
         git.run(git.unfiltered(until)?.args(["reset", "--hard", "--quiet"]), true, until)
     }
 
-    /// Declares the worktree complete: from now on, a change of an ignored file is work. Error: its state file cannot be
-    /// written, and a removal would not spare what is in the worktree.
+    /// From now on, a change of an ignored file is work. Error: its state file cannot be written, and a removal would
+    /// not spare what is in the worktree.
     pub(crate) fn complete(&mut self) -> io::Result<()> {
         fs::write(state_file(&self.path), "")?;
         self.ready = Some(file_tick());
         Ok(())
     }
 
-    /// Whether the worktree was completed.
     pub(crate) fn is_complete(&self) -> bool {
         self.ready.is_some()
     }
 
-    /// Looks for work. Ignored files count, because nobody else has them.
+    /// Ignored files count, because nobody else has them.
     pub(crate) fn work(&self, until: &Until) -> Result<Work, Incomplete> {
         let git = self.repository.git.at(&self.path, until)?;
         let Status { head, files, nested } = git.status(LookBelow::Included, until)?;
@@ -282,8 +268,7 @@ impl Worktree {
         })
     }
 
-    /// Removes the worktree and its branch, with all work in it. The branch stays if it has moved. Returns whether both
-    /// are gone. Another run in the worktree keeps it.
+    /// The branch stays if it has moved, and both stay if another run uses the worktree. Returns whether both are gone.
     pub(crate) fn discard(&self, until: &Until) -> bool {
         let is_alone = self.held.as_ref().is_none_or(|held| held.take(Duration::ZERO));
         let is_gone = is_alone && self.repository.remove(&self.path, until);
@@ -292,7 +277,7 @@ impl Worktree {
 }
 
 impl Repository {
-    /// Removes a worktree with all files in it. Returns whether it is gone.
+    /// Removes all files in it. Returns whether it is gone.
     pub(super) fn remove(&self, path: &Path, until: &Until) -> bool {
         // git would look into it first, which may run a filter.
         let is_gone = fs::remove_dir_all(path).is_ok() || path.symlink_metadata().is_err();
@@ -310,7 +295,7 @@ impl Repository {
         is_removed
     }
 
-    /// Deletes a branch, if it is at this commit.
+    /// Keeps a branch that is not at this commit.
     pub(super) fn forget_branch(&self, branch: &str, commit: &str, until: &Until) -> bool {
         self.succeeds(self.git.here().args(["update-ref", "-d", &reference(branch), commit]), until)
     }
@@ -320,7 +305,6 @@ impl Repository {
     }
 }
 
-/// The full name of a branch.
 pub(super) fn reference(branch: &str) -> String {
     format!("refs/heads/{branch}")
 }

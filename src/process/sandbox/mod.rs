@@ -29,10 +29,8 @@ use trusted::WorktreePart;
 const SERVICES: &[&str] =
     &["SSH_AUTH_SOCK", "SSH_AGENT_PID", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST", "CONTAINER_HOST", "GPG_AGENT_INFO"];
 
-/// Variables that name a folder for temporary files.
 const TEMPORARY: [&str; 3] = ["TMPDIR", "TMP", "TEMP"];
 
-/// The reason why a run cannot have its sandbox.
 #[derive(Debug)]
 pub enum SandboxFault {
     /// The system cannot keep a sandbox, or the agent cannot work in one. A clause gives the reason.
@@ -41,7 +39,7 @@ pub enum SandboxFault {
     Request(Sentence),
 }
 
-/// The parts that the system can keep. Error: the reason why it can keep no sandbox, as a clause.
+/// Error: the reason why the system can keep no sandbox, as a clause.
 pub(crate) fn kernel() -> Result<Kernel, String> {
     if super::own_executable::program().is_none() {
         return Err("spektacular cannot find its own program file, which starts the agent in the sandbox".into());
@@ -52,7 +50,7 @@ pub(crate) fn kernel() -> Result<Kernel, String> {
 
 type Variables<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
-/// The domain of a run of this agent. `variables`: the agent's environment.
+/// `variables`: the agent's environment.
 pub(crate) fn domain(agent: &Agent, settings: &Settings, variables: Variables<'_>) -> Result<Domain, SandboxFault> {
     if let Some(why) = agent.native().state.unfit {
         return Err(SandboxFault::System(why.to_owned()));
@@ -136,16 +134,14 @@ fn hidden(home: Option<&Path>) -> BTreeSet<PathBuf> {
     all.flat_map(|path| [path.canonicalize().ok(), Some(path)]).flatten().collect()
 }
 
-/// The places that belong to one process of a run.
 pub(super) struct ProcessPlaces<'a> {
-    /// The agent's program.
     pub(super) program: &'a Path,
     /// The folder with the agent's files, and that for temporary ones below it.
     pub(super) files: &'a Path,
     pub(super) temporary: &'a Path,
 }
 
-/// Changes the environment for a process in a sandbox. `temporary`: its folder for temporary files. What the request's `env` sets stays.
+/// Variables that the request's `env` sets stay.
 pub(crate) fn confine(
     environment: &mut BTreeMap<OsString, OsString>,
     domain: &Domain,
@@ -164,7 +160,7 @@ pub(crate) fn confine(
     }
 }
 
-/// The paths that a process of this run may use. Creates the folders of the agent's state, because a grant needs them.
+/// Creates the folders of the agent's state, because a grant needs them.
 pub(super) fn grants(
     domain: &Domain,
     settings: &Settings,
@@ -263,7 +259,7 @@ fn fix(grants: &mut Grants, places: &[PathBuf]) {
     kept.into_iter().for_each(|(path, access)| grants.add(access, path));
 }
 
-/// The program that runs a script, found on this PATH as `env` finds it. `None`: the file is not a script, or PATH lacks it.
+/// Searches PATH as `env` does. `None`: the file is not a script, or PATH lacks its program.
 fn interpreter(script: &Path, path: &OsStr) -> Option<PathBuf> {
     let mut first = Vec::new();
     open_regular(script).ok()?.take(LINE_BYTES).read_to_end(&mut first).ok()?;
@@ -277,10 +273,8 @@ fn interpreter(script: &Path, path: &OsStr) -> Option<PathBuf> {
     std::env::split_paths(path).map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 
-/// The longest first line of a script, in bytes.
 const LINE_BYTES: u64 = 256;
 
-/// Grants around secrets.
 struct Around {
     hidden: BTreeSet<PathBuf>,
     grants: Grants,
@@ -305,7 +299,6 @@ impl Around {
         }
     }
 
-    /// Grants the agent's own files and folders, and makes those that it needs.
     fn state(&mut self, domain: &Domain) {
         domain.reads.iter().for_each(|path| self.grants.add(Access::Read, path));
         for folder in &domain.folders {
@@ -319,7 +312,6 @@ impl Around {
         domain.files.iter().for_each(|file| self.grants.add(Access::Write, file));
     }
 
-    /// Whether a secret is below the path.
     fn surrounds(&self, path: &Path) -> bool {
         let mut later = self.hidden.range(path.to_path_buf()..);
         later.find(|secret| *secret != path).is_some_and(|secret| secret.starts_with(path))

@@ -1,7 +1,6 @@
 //! The places of secrets, which a sandbox hides.
 
-/// Files and folders below HOME: keys, tokens, browsers, editors and histories. [`OF_AGENTS`](crate::agent::native) are
-/// further ones.
+/// Below HOME: keys, tokens, browsers, editors and histories. [`OF_AGENTS`](crate::agent::native) are further ones.
 pub(crate) const IN_HOME: &[&str] = &[
     ".ssh",
     ".gnupg",

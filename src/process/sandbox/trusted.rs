@@ -34,14 +34,12 @@ const COMPARED: &[&str] = &[".mcp.json", ".vscode/tasks.json", ".envrc", "HEAD"]
 /// Such files in git's folder of a linked worktree.
 const OF_WORKTREE: &[&str] = &["commondir", "gitdir", "config.worktree"];
 
-/// The most changed files that a warning names.
 const NAMED: usize = 20;
 
 /// The most files that are compared, and the most bytes of each.
 const FILES: usize = 2000;
 const FILE_BYTES: u64 = 1 << 20;
 
-/// The state of these files at one time.
 #[derive(Debug)]
 pub(crate) struct Trusted {
     roots: Vec<PathBuf>,
@@ -52,7 +50,7 @@ pub(crate) struct Trusted {
 }
 
 impl Trusted {
-    /// Looks at the files before the agent starts. `None`: the run has no sandbox.
+    /// `None`: the run has no sandbox.
     pub(crate) fn before(settings: &Settings) -> Option<Trusted> {
         let domain = settings.sandbox.domain()?;
         let mut trusted = Trusted {
@@ -65,7 +63,7 @@ impl Trusted {
         Some(trusted)
     }
 
-    /// The files that have changed since, those in the working directory first. Later changes are those since now.
+    /// Begins with those in the working directory. The next call reports the changes since this one.
     fn changed(&mut self) -> Vec<PathBuf> {
         let now = self.look();
         let before = std::mem::replace(&mut self.found, now);
@@ -77,7 +75,7 @@ impl Trusted {
         changed
     }
 
-    /// The text of a warning about the files that have changed since. `None`: none has.
+    /// `None`: no file has changed since the last look.
     pub(crate) fn warning(&mut self) -> Option<String> {
         let changed = self.changed();
         // A name is the agent's.
@@ -114,7 +112,6 @@ impl Trusted {
     }
 }
 
-/// All such places.
 fn all(settings: &Settings, domain: &Domain) -> Vec<PathBuf> {
     let compared = worked(settings).flat_map(|folder| COMPARED.iter().map(move |name| folder.join(name)));
     let hooks = worked(settings).filter_map(|folder| own_hooks(&folder));
@@ -155,10 +152,8 @@ fn own_hooks(folder: &Path) -> Option<PathBuf> {
     named.next_back().map(|(_, path)| folder.join(path.trim().trim_matches('"')))
 }
 
-/// The longest file that names a folder of git, in bytes.
 const NAME_BYTES: u64 = 8 << 10;
 
-/// git's folders for a worktree.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct WorktreePart {
     /// The folder of the repository, which all its worktrees share.
@@ -168,8 +163,8 @@ pub(super) struct WorktreePart {
 }
 
 impl WorktreePart {
-    /// The folders of the linked worktree around `cwd`. `None`: it is in none. The agent of an earlier run may have written
-    /// the file `.git`, so that only a folder that names this file in turn counts.
+    /// `None`: `cwd` is in no linked worktree. The agent of an earlier run may have written the file `.git`, so that
+    /// only a folder that names this file in turn counts.
     pub(super) fn of(cwd: &Path) -> Option<WorktreePart> {
         let link = cwd.ancestors().map(|folder| folder.join(".git")).find(|git| git.symlink_metadata().is_ok())?;
         let own = named(&link, "gitdir: ")?;
@@ -179,8 +174,7 @@ impl WorktreePart {
         (back == link.canonicalize().ok()?).then_some(WorktreePart { common, own })
     }
 
-    /// The folders that the worktree changes: its own, and those of objects, branches and their logs. The hooks and the
-    /// settings of the repository are not among them.
+    /// Its own folder, and those of objects, branches and their logs; not the hooks and settings of the repository.
     pub(super) fn writes(&self) -> impl Iterator<Item = PathBuf> {
         ["objects", "refs", "logs"].map(|name| self.common.join(name)).into_iter().chain([self.own.clone()])
     }

@@ -7,11 +7,9 @@ use rustix::process::{Signal, kill_process};
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-/// The number of consecutive looks at our own children that must find nothing before the chase ends. One look can miss
-/// a child that starts or ends meanwhile.
+/// Consecutive looks at our own children that must find nothing: one can miss a child that starts or ends meanwhile.
 const QUIET_LOOKS: u32 = 3;
-/// The time for which the chase of foreign children continues without finding one. Each is visible only once it has
-/// forked.
+/// The chase of foreign children ends after this time without one: each is visible only once it has forked.
 const QUIET: Duration = Duration::from_millis(10);
 /// The maximum number of new pids that one look checks. The look at all processes handles the rest.
 const NEW_PIDS_MAX: usize = 256;
@@ -43,8 +41,7 @@ impl Tree {
         met
     }
 
-    /// Reaps an adopted child that has exited, or kills one that is alive and belongs to the tree. No other part reaps
-    /// it, so its pid cannot be reused. Returns false if it was killed before and is still exiting.
+    /// No other part reaps it, so its pid cannot be reused. Returns false if it was killed before and is still exiting.
     fn end_child(&self, pid: u32, killed: &mut HashSet<Id>) -> bool {
         let Some(target) = to_pid(pid) else { return false };
         if reap(&[pid]) == 1 {
@@ -56,7 +53,6 @@ impl Tree {
         sent && read_process(pid).is_some_and(|process| killed.insert(process.id))
     }
 
-    /// Looks at every pid that the kernel assigns.
     fn chase_newest(&self, killed: &mut HashSet<Id>, limit: Duration) -> bool {
         let start = Instant::now();
         let (mut active, mut met) = (start, false);

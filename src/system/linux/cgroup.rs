@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 /// The mount points of version 2 of control groups. The second one is for a system that also uses version 1.
 const MOUNTS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
-/// The number of digits of the run's nonce in the name of its group.
 const NAME_DIGITS: usize = 12;
 /// The first and the longest pause between two checks for the killed processes.
 const PAUSES: (Duration, Duration) = (Duration::from_micros(200), Duration::from_millis(10));
@@ -20,7 +19,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_micros(200), Duration::from
 pub struct ControlGroup(PathBuf);
 
 impl ControlGroup {
-    /// Creates a group below our own. `None`: the system does not allow it, or the kernel cannot kill a group.
+    /// `None`: the system does not allow it, or the kernel cannot kill a group.
     pub fn create(nonce: &str) -> Option<ControlGroup> {
         let own = fs::read_to_string("/proc/self/cgroup").ok()?;
         let own = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
@@ -35,7 +34,7 @@ impl ControlGroup {
         None
     }
 
-    /// The group with this folder, for a process that did not create it. `None` if the path is empty.
+    /// For a process that did not create the group. `None` if the path is empty.
     pub(crate) fn at(folder: PathBuf) -> Option<ControlGroup> {
         (!folder.as_os_str().is_empty()).then_some(ControlGroup(folder))
     }
@@ -44,20 +43,18 @@ impl ControlGroup {
         &self.0
     }
 
-    /// Moves the calling process into the group. Without the right to do so, the process stays in its group.
+    /// Without the right to do so, the process stays in its group.
     pub(crate) fn join(&self) {
         let _ = fs::write(self.0.join("cgroup.procs"), "0");
     }
 
-    /// The pids of the living processes in the group.
     pub(crate) fn members(&self) -> Vec<u32> {
         let list = fs::read_to_string(self.0.join("cgroup.procs")).unwrap_or_default();
         // The kernel lists a process of another PID namespace as 0.
         list.lines().filter_map(|pid| pid.parse().ok()).filter(|pid| *pid > 0).collect()
     }
 
-    /// Kills every process in the group and in the groups below it, and waits for at most `limit` until they are gone.
-    /// Returns a lower bound of their number.
+    /// Includes the groups below. Waits for at most `limit` until all are gone. Returns a lower bound of their number.
     pub(crate) fn kill(&self, limit: Duration) -> usize {
         if !self.is_populated() {
             return 0;
@@ -82,7 +79,6 @@ impl ControlGroup {
     }
 }
 
-/// Removes a group and the groups that its processes created below it.
 fn remove(folder: &Path) {
     if fs::remove_dir(folder).is_ok() {
         return;

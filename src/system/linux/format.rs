@@ -7,7 +7,7 @@ use std::io::{ErrorKind, Read};
 /// The size of the largest ELF header, in bytes.
 const HEADER: usize = 64;
 
-/// Whether the kernel itself can run the file. Says yes if the file cannot be read: the kernel then decides.
+/// Says yes if the file cannot be read: the kernel then decides.
 pub(crate) fn is_executable(mut program: File) -> bool {
     let mut header = Vec::new();
     match program.by_ref().take(HEADER as u64).read_to_end(&mut header) {
@@ -21,8 +21,7 @@ pub(crate) fn is_executable(mut program: File) -> bool {
     Elf::read(&header).is_some_and(|elf| elf.runs_here(size)) || (header.len() > 1 && runs_other_formats())
 }
 
-/// Whether somebody registered interpreters for other formats, such as an emulator of another processor. Then the kernel
-/// decides.
+/// Whether interpreters of other formats are registered, such as emulators: the kernel then decides.
 fn runs_other_formats() -> bool {
     let entries = std::fs::read_dir("/proc/sys/fs/binfmt_misc").into_iter().flatten().flatten();
     entries.map(|entry| entry.file_name()).any(|name| name != "register" && name != "status")
@@ -41,7 +40,7 @@ struct Elf {
 }
 
 impl Elf {
-    /// Reads the header of a program with this machine's byte order. `None`: it is none.
+    /// `None`: this is not the header of an ELF file in this machine's byte order.
     fn read(header: &[u8]) -> Option<Elf> {
         const ORDER: u8 = if cfg!(target_endian = "little") { 1 } else { 2 };
         if !header.starts_with(b"\x7fELF") || header.get(5) != Some(&ORDER) {
@@ -57,7 +56,6 @@ impl Elf {
         Some(Elf { kind, machine, entry: short(entry_at)?, entry_of_class, table, entries: short(entry_at + 2)? })
     }
 
-    /// Whether the kernel takes a file with this header and this size.
     fn runs_here(&self, size: u64) -> bool {
         const EXECUTABLE: u16 = 2;
         const SHARED: u16 = 3;

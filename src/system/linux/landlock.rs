@@ -13,7 +13,6 @@ const LEAST: u32 = 3;
 /// The newest version whose rights are used where the kernel has them.
 const NEWEST: ABI = ABI::V10;
 
-/// The folders of the system that every program needs.
 pub(crate) const SANDBOX_SYSTEM: &[&str] = &[
     "/usr",
     "/bin",
@@ -35,19 +34,17 @@ pub(crate) const SANDBOX_SYSTEM: &[&str] = &[
     "/var/lib/pacman",
 ];
 
-/// Files of the system that every program needs, and that may be links to other folders.
+/// These may be links to other folders.
 pub(crate) const SANDBOX_LINKS: &[&str] = &["/etc/resolv.conf", "/etc/localtime", "/etc/hosts", "/etc/nsswitch.conf"];
 
-/// The devices that every program may use.
 pub(crate) const SANDBOX_DEVICES: &[&str] =
     &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts"];
 
-/// The variable by which a test replaces the kernel's answer, in a build for tests: a version, or 0 for a kernel without
-/// Landlock.
+/// A test's answer in place of the kernel's, in a build for tests: a version, or 0 for a kernel without Landlock.
 #[cfg(debug_assertions)]
 const TEST_ABI: &str = "TEST_LANDLOCK_ABI";
 
-/// The version of the interface, if this process can be restricted. Error: the reason, as a clause.
+/// Error: the reason why this process cannot be restricted, as a clause.
 pub(crate) fn sandbox_version() -> Result<u32, String> {
     let version = match answer_for_test() {
         Some(version) => version,
@@ -90,8 +87,7 @@ fn attempt() -> Result<u32, Box<dyn Error>> {
     })
 }
 
-/// Restricts this process, which must have one thread, and all that it will start, to these grants. A path that does not
-/// exist is left out. Error: the reason, as a clause.
+/// This process must have one thread. What it starts is restricted too. Skips missing paths. Error: a clause.
 pub(crate) fn restrict(grants: &Grants) -> Result<(), String> {
     if let Some(version) = answer_for_test()
         && version < LEAST
@@ -124,7 +120,7 @@ fn enforce(grants: &Grants) -> Result<RulesetStatus, Box<dyn Error>> {
     Ok(ruleset.restrict_self()?.ruleset)
 }
 
-/// The rights that a grant gives. `None`: the kernel keeps it by other means.
+/// `None`: the kernel keeps it by other means.
 fn rights(access: Access) -> Option<BitFlags<AccessFs>> {
     let devices = AccessFs::MakeChar | AccessFs::MakeBlock;
     Some(match access {

@@ -34,13 +34,10 @@ use std::path::PathBuf;
 use std::process::Child;
 use std::time::{Duration, SystemTime};
 
-/// One line about what this form promises less than Linux: nothing.
 pub(crate) const SHORTFALL: Option<&str> = None;
 
-/// The search path for programs if the environment has no PATH.
 pub(crate) const DEFAULT_PATH: &str = "/usr/bin:/bin";
 
-/// The number of bytes that a writable pipe accepts at once.
 pub(crate) const PIPE_BUF: usize = 4096;
 
 /// The link to the file that this process runs. It works even if the file was replaced or removed, but only in a child
@@ -50,32 +47,28 @@ pub(crate) const OWN_FILE: Option<&str> = Some("/proc/self/exe");
 /// The signals that end a process by default on this system and not on every other.
 pub(crate) const FATAL_SIGNALS: [i32; 3] = [SIGIO, Signal::POWER.as_raw(), Signal::STKFLT.as_raw()];
 
-/// Fills the bytes with random ones. Returns false if the kernel has none.
 pub(crate) fn random(bytes: &mut [u8]) -> bool {
     let length = bytes.len();
     getrandom(bytes, GetRandomFlags::empty()) == Ok(length)
 }
 
-/// Reads what there is, and never waits, even if another process reads the same source. Error: the system's; `AGAIN` if
-/// there is nothing.
+/// Never waits, even if another process reads the same source. Error: the system's; `AGAIN` if there is nothing.
 pub(crate) fn read_now(source: impl AsFd, buffer: &mut [u8]) -> rustix::io::Result<usize> {
     preadv2(source, &mut [IoSliceMut::new(buffer)], u64::MAX, ReadWriteFlags::NOWAIT)
 }
 
-/// Lets an empty file share the blocks of another one. Error: the file system copies no blocks by reference.
+/// Error: the file system copies no blocks by reference.
 pub(crate) fn share_blocks(target: &File, source: &File) -> rustix::io::Result<()> {
     ioctl_ficlone(target, source)
 }
 
-/// Opens the pipe at stdout anew, so that writes to it do not wait: whoever else has the pipe keeps their mode. `None`:
-/// the system does not permit it.
+/// Writes to this file do not wait: whoever else has the pipe keeps their mode. `None`: the system forbids it.
 pub(crate) fn reopen_stdout() -> Option<File> {
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     File::options().write(true).custom_flags(flags).open("/proc/self/fd/1").ok()
 }
 
-/// Whether a descriptor of the parent's is the same open file as this one: whether a flag of the open file shows there
-/// too. `flags`: the file's.
+/// Whether the parent has the same open file: a flag changed here then shows there too. `flags`: the file's.
 pub(crate) fn parent_holds(file: impl AsFd, flags: OFlags) -> bool {
     let before = flags_of_parent();
     let _ = fcntl_setfl(&file, flags ^ OFlags::APPEND);
@@ -87,7 +80,6 @@ pub(crate) fn parent_holds(file: impl AsFd, flags: OFlags) -> bool {
     before.iter().any(changed)
 }
 
-/// The flags of each descriptor of the parent process, as the system reports them.
 fn flags_of_parent() -> BTreeMap<OsString, u32> {
     let parent = rustix::process::getppid().map_or(0, |parent| parent.as_raw_nonzero().get());
     let entries = fs::read_dir(format!("/proc/{parent}/fdinfo")).into_iter().flatten().flatten();
@@ -99,8 +91,7 @@ fn flags_of_parent() -> BTreeMap<OsString, u32> {
     flags.collect()
 }
 
-/// A bit mask of the signals that were ignored before this process registered any (bit N-1 for signal N); nohup and
-/// `&` set them.
+/// A bit mask (bit N-1 for signal N) of the signals ignored before this process registered any, as by nohup and `&`.
 pub(crate) fn ignored_signals() -> u64 {
     // One read is enough, because the line is near the beginning.
     let mut status = [0; 4096];
@@ -120,12 +111,11 @@ pub(crate) fn hide_memory() {
 pub(crate) struct Killer(Option<OwnedFd>);
 
 impl Killer {
-    /// The means to kill this child, which nobody has waited for yet.
+    /// Nobody may have waited for the child yet.
     pub(crate) fn of(child: &Child) -> Killer {
         Killer(pidfd_open(Pid::from_child(child), PidfdFlags::empty()).ok())
     }
 
-    /// Kills the process, if it has not ended.
     pub(crate) fn kill(&self) {
         if let Some(process) = &self.0 {
             let _ = pidfd_send_signal(process, Signal::KILL);
@@ -147,7 +137,6 @@ pub(crate) fn file_tick() -> SystemTime {
     stamps.find_map(|stamp| stamp.filter(|stamp| *stamp > now)).unwrap_or(now)
 }
 
-/// Whether the other end of a socket belongs to the same user as this process.
 pub(crate) fn is_same_user(stream: &UnixStream) -> bool {
     let peer = rustix::net::sockopt::socket_peercred(stream);
     peer.is_ok_and(|peer| peer.uid == rustix::process::geteuid())
@@ -156,7 +145,7 @@ pub(crate) fn is_same_user(stream: &UnixStream) -> bool {
 /// A name that the system gives to one process at a time, until the process ends.
 pub(crate) type Reservation = UnixDatagram;
 
-/// Reserves a name. `None`: the system has no such names. Error: another process has reserved it.
+/// `None`: the system has no such names. Error: another process has reserved it.
 pub(crate) fn reserve(name: &str) -> io::Result<Option<Reservation>> {
     match SocketAddr::from_abstract_name(name).and_then(|address| UnixDatagram::bind_addr(&address)) {
         Err(error) if error.kind() == ErrorKind::AddrInUse => Err(error),
@@ -164,7 +153,6 @@ pub(crate) fn reserve(name: &str) -> io::Result<Option<Reservation>> {
     }
 }
 
-/// The path of this process's controlling terminal.
 pub(crate) fn controlling_terminal() -> PathBuf {
     "/dev/tty".into()
 }

@@ -9,8 +9,7 @@ use rustix::thread::UnshareFlags;
 use std::path::Path;
 use std::{env, fs, io};
 
-/// Enters a user namespace and a mount namespace of its own, as bubblewrap does, and changes nothing outside. Only for a
-/// process with one thread, which ends after this.
+/// Does what bubblewrap does, and changes nothing outside. Only for a process with one thread, which ends after this.
 pub(crate) fn enter_namespaces() -> io::Result<()> {
     unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS)?;
     // Some systems permit the namespaces, and nothing in them.
@@ -59,7 +58,6 @@ fn own_mounts() -> io::Result<()> {
     Ok(mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)?)
 }
 
-/// Mounts a path on itself, for reading alone.
 fn fix(path: &Path) -> io::Result<()> {
     mount_bind_recursive(path, path)?;
     let set = statvfs(path)?.f_flag;

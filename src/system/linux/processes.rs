@@ -12,14 +12,12 @@ use rustix::process::{
 
 use crate::system::process::{Id, ProcessInfo, to_pid};
 
-/// The maximum size of an environment that is read, in bytes. The kernel allows 6 MiB for arguments and environment
-/// together.
+/// In bytes. The kernel allows 6 MiB for arguments and environment together.
 const ENVIRON_BYTES_MAX: u64 = 8 << 20;
 
 /// More than the size of any `/proc/PID/stat`, in bytes: about 50 numbers and a short name.
 const STAT_BYTES_MAX: usize = 2048;
 
-/// The diagnostic where `/proc` is missing.
 const NO_PROC: &str = "/proc is not available: processes that leave the agent's process group may outlive the run";
 
 /// Makes this process the parent of every orphan among its descendants. Returns false if the kernel does not support it.
@@ -27,7 +25,6 @@ pub(crate) fn become_subreaper() -> bool {
     set_child_subreaper(Some(getpid())).is_ok()
 }
 
-/// Whether the orphans among our descendants become our children.
 pub(crate) fn keeps_descendants() -> bool {
     std::process::id() == 1 || child_subreaper().is_ok_and(|subreaper| subreaper.is_some())
 }
@@ -59,7 +56,6 @@ pub(crate) fn descendants() -> Option<Vec<ProcessInfo>> {
     Some(found)
 }
 
-/// The children of all threads of a process.
 fn children(pid: u32) -> Vec<u32> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
@@ -97,13 +93,11 @@ fn proc_is_ours() -> bool {
     fs::read_link("/proc/self").is_ok_and(|target| target == Path::new(&me))
 }
 
-/// The start time of a process, even of a zombie, in clock ticks since boot (field 22 of `/proc/PID/stat`). `None` if it
-/// does not exist.
+/// In clock ticks since boot (field 22 of `/proc/PID/stat`), even of a zombie. `None` if it does not exist.
 pub(crate) fn start_time(pid: u32) -> Option<u64> {
     read_process(pid).map(|process| process.id.1)
 }
 
-/// A process, even a zombie. `None` if it does not exist.
 pub(crate) fn read_process(pid: u32) -> Option<ProcessInfo> {
     // One read, because a run reads this file for every process. `fs::read` would need five reads, and ask for the
     // size.
@@ -141,8 +135,7 @@ pub(crate) fn carries(pid: u32, marker: &str, nonces: &str) -> bool {
     marked(&environ, marker, nonces)
 }
 
-/// Whether the environment of a living process reads as empty, as it does in the middle of exec. False if it cannot be
-/// read.
+/// Whether the environment of a living process reads as empty, as in the middle of exec. False if it cannot be read.
 pub(crate) fn hides_environment(pid: u32) -> bool {
     let first = |file: File| file.take(1).read_to_end(&mut Vec::new());
     File::open(format!("/proc/{pid}/environ")).and_then(first).is_ok_and(|size| size == 0)
@@ -156,8 +149,7 @@ fn marked(environ: &[u8], marker: &str, nonces: &str) -> bool {
 }
 
 /// Signals exactly this process: a pidfd pins it while its start time is compared. Without a pidfd (old kernel,
-/// seccomp, no descriptor left), the only gap is the time between the comparison and the kill. Returns whether the
-/// signal was sent.
+/// seccomp, no descriptor left), the only gap is the time between the comparison and the kill.
 pub(crate) fn send((pid, start): Id, signal: Signal) -> bool {
     let Some(target) = to_pid(pid).filter(|target| !target.is_init()) else {
         return false;

@@ -2,10 +2,8 @@
 
 use super::{AGAIN_CHARS, AnswerEnd, Editor};
 
-/// The maximum number of earlier texts that the arrow keys bring back.
 const HISTORY: usize = 100;
 
-/// The earlier texts.
 #[derive(Debug, Default)]
 pub(super) struct History {
     texts: Vec<String>,
@@ -38,7 +36,6 @@ impl Editor {
         (lossy(&self.text[from..]), lossy(&behind[..end]))
     }
 
-    /// Drops the text.
     pub(in crate::terminal) fn clear(&mut self) {
         let history = self.history.take().map(|history| History { recalled: None, ..history });
         *self = Editor { history, ..Editor::default() };
@@ -49,7 +46,6 @@ impl Editor {
         String::from_utf8_lossy(&all).into_owned()
     }
 
-    /// Moves the cursor of a text with a history.
     pub(super) fn move_cursor(&mut self, wanted: Move) {
         if self.history.is_none() {
             return;
@@ -84,7 +80,6 @@ impl Editor {
         self.echoed = self.echoed.min(length);
     }
 
-    /// Puts the cursor behind so many more bytes.
     fn forward(&mut self, bytes: usize) {
         let from = self.behind.len() - bytes;
         self.text.extend(self.behind.drain(from..).rev());
@@ -122,7 +117,7 @@ impl Editor {
         }
     }
 
-    /// Replaces the text with an earlier or later one. `next`: the place that follows a place in the history.
+    /// `next`: the place that follows a place in the history.
     fn recall(&mut self, next: impl Fn(usize) -> Option<usize>) {
         let text = self.whole();
         let Some(History { texts, recalled }) = &mut self.history else { return };
@@ -138,7 +133,6 @@ impl Editor {
         (self.text, self.behind, self.echoed) = (text.into_bytes(), Vec::new(), 0);
     }
 
-    /// Adds a finished text to the history.
     pub(super) fn remember(&mut self, end: &AnswerEnd) {
         if let (Some(History { texts, .. }), AnswerEnd::Text(text)) = (&mut self.history, end)
             && !text.trim().is_empty()
@@ -150,7 +144,7 @@ impl Editor {
     }
 }
 
-/// The meaning of a key's escape sequence, given without the escape character.
+/// `sequence`: without the escape character.
 pub(super) fn move_of(sequence: &[u8]) -> Option<Move> {
     Some(match sequence {
         b"[D" | b"OD" => Move::Left,
