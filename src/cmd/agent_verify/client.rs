@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 const RUN_S: u64 = 300;
 const START_S: u64 = 120;
 /// The time until a command that was allowed runs, and the pause between two looks for it.
-const COMMAND_LIMIT: Duration = Duration::from_secs(60);
+const COMMAND_LIMIT: Duration = Duration::from_secs(120);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 struct Place {

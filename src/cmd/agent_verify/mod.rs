@@ -71,7 +71,9 @@ fn play_all(
     let (todo, next) = unbounded();
     let rows = ROWS.iter().filter(|row| row.further != Further::Model || endpoint.model.is_some());
     let results: Vec<_> = rows.map(|row| (row, bounded(1))).collect();
-    for (row, (sender, _)) in &results {
+    // Many agents repeat a request that failed for minutes: those rows begin first.
+    let (slow, others): (Vec<_>, Vec<_>) = results.iter().partition(|(row, _)| row.is_refused());
+    for (row, (sender, _)) in slow.into_iter().chain(others) {
         let _ = todo.send((*row, sender.clone()));
     }
     drop(todo);

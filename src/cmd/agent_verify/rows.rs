@@ -110,6 +110,11 @@ pub(super) const ROWS: &[VerifyRow] = &[
 ];
 
 impl VerifyRow {
+    /// Whether the provider refuses every request with a failure that may pass.
+    pub(super) fn is_refused(&self) -> bool {
+        matches!(self.name, VerifyRowName::Busy | VerifyRowName::Broken)
+    }
+
     pub(super) fn judge(&self, seen: &SeenRun) -> RowResult {
         let found = (self.judge)(seen);
         if found == RowResult::Kept && seen.left > 0 {

@@ -1,6 +1,5 @@
-//! Replays every recording of a real agent with a fault before its moments: all of them in the long form, and a sample of
-//! them in the short one. Each run is driven to its end in simulated time. The invariants of every run hold, and the
-//! outcome follows the protocol.
+//! Replays every recording of a real agent with a fault before a sample of its moments. Each run is driven to its end in
+//! simulated time. The invariants of every run hold, and the outcome follows the protocol.
 
 use crate::length::by_length;
 use crate::playback;
@@ -392,7 +391,7 @@ static PLAYED: LazyLock<Vec<(Case, Vec<Frame>)>> = LazyLock::new(|| {
 
 /// A fault comes before one moment in this number: in the short form, and in the long one.
 const SAMPLE: usize = 20;
-const LONG_SAMPLE: usize = 6;
+const LONG_SAMPLE: usize = 12;
 
 /// Runs a fault at the places of every recording. `number`: the row of the fault, so that the short forms of all faults
 /// together have one at every place.
