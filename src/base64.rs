@@ -1,18 +1,15 @@
 //! Base64, as RFC 4648 defines it.
 
-/// The alphabet of base64.
 pub(crate) const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-/// The alphabet of base64url.
 pub(crate) const URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// Encodes data with the standard alphabet and with padding.
+/// With the standard alphabet and with padding.
 pub(crate) fn encode(data: &[u8]) -> String {
     let mut out = unpadded(data, STANDARD);
     out.extend(std::iter::repeat_n('=', (3 - data.len() % 3) % 3));
     out
 }
 
-/// Encodes data without padding.
 pub(crate) fn unpadded(data: &[u8], alphabet: &[u8; 64]) -> String {
     let mut out = String::with_capacity(data.len().div_ceil(3) * 4);
     let chars = |a: u8, b: u8, c: u8| {
@@ -31,7 +28,7 @@ pub(crate) fn unpadded(data: &[u8], alphabet: &[u8; 64]) -> String {
     out
 }
 
-/// Decodes data with the standard alphabet, with or without padding. `None`: it is not base64.
+/// With the standard alphabet, with or without padding. `None`: it is not base64.
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     let digits = text.trim_end_matches('=').as_bytes();
     if text.len() - digits.len() > 2 || digits.len() % 4 == 1 {
@@ -47,7 +44,6 @@ pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The value of a character of the standard alphabet.
 fn value(byte: u8) -> Option<u32> {
     Some(u32::from(match byte {
         b'A'..=b'Z' => byte - b'A',

@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Cleans a text that arrives in pieces.
 #[derive(Clone, Debug, Default)]
 pub struct Cleaner {
     state: State,
@@ -16,20 +15,15 @@ pub struct Cleaner {
 enum State {
     #[default]
     Text,
-    /// After ESC.
     Escape,
-    /// In an escape sequence with intermediate bytes.
     Intermediate,
-    /// In a control sequence, until its final byte.
     Csi,
     /// In a control string (OSC, DCS, SOS, PM, APC), until its terminator or a newline.
     ControlString,
-    /// In a control string, after ESC.
     StringEscape,
 }
 
 impl Cleaner {
-    /// Cleans a piece. The result is borrowed if the piece stays the same.
     pub fn push<'a>(&mut self, piece: &'a str) -> Cow<'a, str> {
         if self.is_in_text() && safe(piece) == piece.len() {
             return Cow::Borrowed(piece);
@@ -49,7 +43,7 @@ impl Cleaner {
         Cow::Owned(out)
     }
 
-    /// Ends the text. Returns the part that was held back, and resets the cleaner for another text.
+    /// Returns the part that was held back, and resets the cleaner for another text.
     pub fn finish(&mut self) -> &'static str {
         let after_cr = self.after_cr;
         *self = Self::default();
@@ -140,14 +134,12 @@ const LEADS: [bool; 256] = {
     leads
 };
 
-/// Whether a character needs no change.
 fn stays(c: char) -> bool {
     !matches!(c, '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}'
         | '\u{e0000}'..='\u{e007f}')
         && !is_bidi_control(c)
 }
 
-/// Whether a character changes the direction of the text after it.
 pub fn is_bidi_control(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -192,7 +184,6 @@ pub(crate) fn is_deceptive(c: char) -> bool {
             | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Cleans a whole text, and joins its lines into one.
 pub fn one_line(text: &str) -> String {
     let clean = whole(text);
     let mut out = String::with_capacity(clean.len());
@@ -213,7 +204,7 @@ pub fn last_bytes(text: &str, bytes: usize) -> &str {
     &text[text.ceil_char_boundary(text.len() - bytes)..]
 }
 
-/// Quotes a word for a shell. Characters that act on a terminal become escapes, which bash, zsh and ksh read.
+/// Characters that act on a terminal become escapes, which bash, zsh and ksh read.
 pub fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_=./:,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -277,7 +268,6 @@ mod tests {
         }
     }
 
-    /// Reads an escaped text.
     fn unescaped(text: &str) -> String {
         let mut parts = text.split("\\u{");
         let mut out = parts.next().unwrap_or_default().to_owned();

@@ -4,7 +4,6 @@ use crate::engine::{Outbox, Outgoing, Peer, ScreenPeer};
 use crate::io::output::Chunk;
 use crate::protocol::frame::{Stamper, stderr_line};
 
-/// The peer of one run. It numbers the frames, and refuses frames after the terminal one.
 #[derive(Debug, Default)]
 pub struct JsonLines {
     stamper: Stamper,
@@ -13,7 +12,6 @@ pub struct JsonLines {
 }
 
 impl JsonLines {
-    /// A peer whose lines on stderr begin with the run's id if `log_id`.
     pub fn new(log_id: bool) -> JsonLines {
         JsonLines { log_id, ..JsonLines::default() }
     }

@@ -6,7 +6,7 @@ const END: &str = "-->";
 #[derive(Debug)]
 pub(crate) struct Cutter {
     begin: &'static str,
-    /// The maximum size of a marker, in bytes.
+    /// In bytes.
     longest: usize,
     /// Text that may begin a marker.
     held: String,
@@ -46,13 +46,12 @@ impl Cutter {
         Some(out)
     }
 
-    /// The size of the held text, in bytes.
     pub(crate) fn held_bytes(&self) -> usize {
         self.held.len()
     }
 
-    /// The length of the next part to examine: up to a possible beginning of a marker, one character of the beginning,
-    /// or up to a possible end.
+    /// The length of the next part to examine: up to a possible beginning, one character of it, or up to a possible
+    /// end.
     fn step(&self, text: &str) -> usize {
         let held = self.held().len();
         if held == 0 {
@@ -65,7 +64,6 @@ impl Cutter {
         text[..room].find('>').map_or(room, |at| at + 1)
     }
 
-    /// The held text that was not yet returned.
     fn held(&self) -> &str {
         &self.held[self.gone..]
     }
@@ -104,7 +102,6 @@ impl Cutter {
     }
 }
 
-/// Tracks the code fences of a text that arrives in pieces.
 #[derive(Debug, Default)]
 struct Fences {
     /// The beginning of the current line.

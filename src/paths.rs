@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
-/// An absolute path without `.` and `..`. Does not look at the file system.
+/// Without `.` and `..`. Does not look at the file system.
 pub(crate) fn absolute(cwd: &Path, path: impl AsRef<Path>) -> PathBuf {
     let mut out = PathBuf::new();
     for component in cwd.join(path).components() {

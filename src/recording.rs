@@ -23,32 +23,25 @@ use std::fs::File;
 use std::io::Write;
 use std::time::Duration;
 
-/// An entry of the dialogue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Moment {
     /// A line to the agent.
     Host(String),
     Agent(String),
-    /// A line of the agent's stderr.
     Stderr(String),
-    /// A note on how a line was interpreted. Notes are only written; they are not part of the dialogue.
+    /// On how a line was understood. Only written: it is not part of the dialogue.
     Note(String),
-    /// The agent's stdin was closed.
     HostEof,
-    /// The agent's next process was started with this command line.
+    /// The command line of the agent's next process.
     Spawn(Vec<String>),
-    /// The process exited with a code.
     Exit(i32),
-    /// A signal ended the process.
     Signal(i32),
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Header {
     pub driver: String,
-    /// The agent's version, if known.
     pub agent_version: Option<String>,
-    /// The command line.
     pub argv: Vec<String>,
     /// The working directory, which a replay replaces with its own.
     pub cwd: Option<String>,
@@ -57,21 +50,18 @@ pub struct Header {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording {
     pub header: Header,
-    /// The entries, each with the time since the start.
+    /// Each with the time since the start.
     pub moments: Vec<(Duration, Moment)>,
 }
 
-/// A process of a recorded agent.
 #[derive(Clone, Copy, Debug)]
 pub struct Process<'a> {
-    /// The command line of the process.
     pub argv: &'a [String],
-    /// The entries of its lifetime.
     pub moments: &'a [(Duration, Moment)],
 }
 
 impl Recording {
-    /// Reads a recording. Error: the mistake and its line.
+    /// Error: the mistake and its line.
     pub fn parse(text: &str) -> Result<Recording, String> {
         let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         let (_, first) = lines.next().ok_or("the recording is empty")?;
@@ -92,7 +82,6 @@ impl Recording {
         Ok(Recording { header, moments })
     }
 
-    /// The agent's processes, in order.
     pub fn processes(&self) -> Vec<Process<'_>> {
         let mut argv = self.header.argv.as_slice();
         let mut all = Vec::new();
@@ -135,8 +124,7 @@ const WRITE_BYTES: usize = 64 << 10;
 /// The maximum number of bytes that are held back for incomplete messages.
 const HELD_BYTES: usize = 8 << 20;
 
-/// Writes a recording during a run. A secret may be split over the pieces of a message, so lines wait until all messages
-/// in them are complete and can be searched as a whole.
+/// Lines wait until all messages in them are complete, because a secret may be split over the pieces of a message.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     files: Vec<File>,
@@ -159,7 +147,7 @@ struct Held {
 }
 
 impl Recorder {
-    /// Adds a file, which gets all entries from now on.
+    /// The file gets all entries from now on.
     pub(crate) fn add(&mut self, file: File) {
         self.files.push(file);
     }
@@ -173,7 +161,7 @@ impl Recorder {
         self.flush();
     }
 
-    /// Adds an entry. [`Recorder::settle`] writes it.
+    /// [`Recorder::write_complete_lines`] writes it.
     pub(crate) fn moment(&mut self, at: Duration, moment: Moment) {
         if let Moment::Agent(line) | Moment::Host(line) | Moment::Stderr(line) = &moment {
             self.held_bytes += line.len();
@@ -198,7 +186,7 @@ impl Recorder {
         pieces.clear();
     }
 
-    /// Writes the held lines if all messages in them are complete, or at the end.
+    /// Writes nothing while a message in the held lines is incomplete, except at the end and beyond [`HELD_BYTES`].
     pub(crate) fn write_complete_lines(&mut self, redactor: &Redactor, end: bool) {
         let too_much = self.held_bytes > HELD_BYTES;
         if !(self.open.is_empty() || end || too_much) {
@@ -249,7 +237,7 @@ impl Recorder {
         }
     }
 
-    /// Writes the finished lines to the files. An error, such as a full disk, ends the recording and not the run.
+    /// An error, such as a full disk, ends the recording and not the run.
     pub(crate) fn flush(&mut self) {
         if self.written.is_empty() {
             return;

@@ -25,18 +25,15 @@ use std::fmt;
 use std::sync::Arc;
 use view::{NoMatch, View};
 
-/// The text that replaces a secret. A text may already contain it.
+/// A text may already contain it.
 pub const MASK: &str = "[redacted]";
 
-/// Masks registered values and tokens of known shapes in texts.
-///
-/// A second pass changes nothing. Of overlapping matches the leftmost counts, and of those the
-/// longest.
+/// A second pass changes nothing. Of overlapping matches the leftmost counts, and of those the longest.
 #[derive(Clone)]
 pub struct Redactor {
     /// Finds the places where a form or a shape may begin. Shared by clones, because its tables take six pages.
     filter: Arc<Filter>,
-    /// The forms of the registered values, sorted.
+    /// Those of the registered values, sorted.
     forms: Vec<Box<str>>,
     /// Whether texts are cleaned for a terminal before they are searched.
     cleans: bool,
@@ -60,22 +57,20 @@ impl fmt::Debug for Redactor {
 }
 
 impl Redactor {
-    /// Creates a redactor that knows only the shapes.
+    /// Knows only the shapes.
     pub fn new() -> Self {
         let mut filter = Filter::default();
         shapes::beginnings().for_each(|beginning| filter.add(beginning));
         Self { filter: Arc::new(filter), forms: Vec::new(), cleans: false, generation: Generation::default() }
     }
 
-    /// Registers all forms of a value, and of its lines when it has several.
-    ///
-    /// False: the value has fewer than 8 bytes or fewer than 4 different characters. It is refused,
-    /// because masking it would damage ordinary text.
+    /// Registers all forms of a value, and of its lines when it has several. False: the value has fewer than 8 bytes or
+    /// fewer than 4 different characters. It is refused, because masking it would damage ordinary text.
     pub fn add(&mut self, secret: &str) -> bool {
         self.add_all([secret]) == 0
     }
 
-    /// Registers many values at once. Returns the number of values that [`Redactor::add`] refuses.
+    /// Returns the number of values that [`Redactor::add`] refuses.
     pub fn add_all<'a>(&mut self, secrets: impl IntoIterator<Item = &'a str>) -> usize {
         let (mut refused, known) = (0, self.forms.len());
         for secret in secrets {
@@ -93,16 +88,13 @@ impl Redactor {
         refused
     }
 
-    /// The current generation. A redacted text is clean until the generation changes.
+    /// A redacted text is clean until the generation changes.
     pub fn generation(&self) -> Generation {
         self.generation
     }
 
-    /// Registers the values of the environment variables whose name marks them as secret.
-    ///
-    /// The name, split at `_` and in any case, has one of the segments KEY, TOKEN, SECRET,
-    /// PASSWORD, PASSWD, CREDENTIAL, CREDENTIALS or PAT. Skips existing paths (by `is_path`, which
-    /// runs last), plain decimal numbers, words such as `true` and `none`, and the values that
+    /// Registers the values of the environment variables whose name marks them as secret. Skips existing paths (by
+    /// `is_path`, which runs last), plain decimal numbers, words such as `true` and `none`, and the values that
     /// [`Redactor::add`] refuses.
     pub fn add_environment<'a>(
         &mut self,
@@ -125,7 +117,6 @@ impl Redactor {
         self.generation.0 += 1;
     }
 
-    /// Masks every secret in a text. The result is borrowed if the text has none.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if !self.cleans {
             return self.redact_uncleaned(text);
@@ -221,8 +212,8 @@ impl Filter {
         self.position(bytes).is_some()
     }
 
-    /// The first place between `from` and `limit` where a secret may begin; otherwise `limit`. The text may continue
-    /// after its last byte.
+    /// The first place between `from` and `limit` where a secret may begin, or `limit`. The text may go on after its
+    /// end.
     fn next(&self, bytes: &[u8], from: usize, limit: usize) -> usize {
         let whole = &bytes[from..bytes.len().min(limit + 2)];
         if let Some(n) = self.position(whole) {
@@ -248,7 +239,7 @@ impl Filter {
         None
     }
 
-    /// Whether a secret may begin with these bytes. True if there are too few bytes to decide.
+    /// True if there are too few bytes to decide.
     fn may_begin(&self, bytes: &[u8]) -> bool {
         match *bytes {
             [] => false,
@@ -287,8 +278,6 @@ impl Redactor {
     }
 }
 
-/// Redacts a text that arrives in pieces.
-///
 /// The joined results equal [`Redactor::redact`] of the joined pieces, wherever they were cut. The stream holds back
 /// the end of the text while it may become a secret: at most the length of the longest form, or about 20 KiB of a
 /// possible JWT. A certain but unfinished secret is masked at once, and the stream drops its rest.
@@ -299,7 +288,7 @@ pub struct Stream {
     returned: usize,
     armed: Option<Armed>,
     growth: Option<Growth>,
-    /// The cleaner, for a redactor that cleans first.
+    /// For a redactor that cleans first.
     cleaner: Cleaner,
 }
 
@@ -310,7 +299,7 @@ impl fmt::Debug for Stream {
 }
 
 impl Stream {
-    /// Takes the next piece and returns the text that is now certain. The result is borrowed if it is the piece itself.
+    /// Returns the text that is now certain. The result is borrowed if it is the piece itself.
     pub fn push<'a>(&mut self, redactor: &Redactor, piece: &'a str) -> Cow<'a, str> {
         if !redactor.cleans {
             return self.push_piece(redactor, piece);

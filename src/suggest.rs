@@ -11,7 +11,7 @@ const LONGEST: usize = 64;
 pub(crate) struct Name<'a>(&'a str);
 
 impl<'a> Name<'a> {
-    /// Wraps the value. `None`: it may not be shown.
+    /// `None`: it may not be shown.
     pub(crate) fn new(text: &'a str) -> Option<Name<'a>> {
         ((1..=LONGEST).contains(&text.len()) && text.chars().all(is_plain)).then_some(Name(text))
     }
@@ -22,9 +22,8 @@ fn is_plain(c: char) -> bool {
 }
 
 /// The name of a field, key, flag or variable as messages show it: its first 64 characters, with `?` for every
-/// character that a [`Name`] may not have.
-///
-/// Redacts first, because a secret that lost a character would no longer be found.
+/// character that a [`Name`] may not have. Redacts first, because a secret that lost a character would no longer be
+/// found.
 pub(crate) fn shown(name: &str, redactor: &Redactor) -> String {
     if Name::new(name).is_some() {
         return name.to_owned();
@@ -48,19 +47,17 @@ impl fmt::Display for Name<'_> {
 pub(crate) enum Typed<'a> {
     /// The name of a flag or key. It is always [`shown`].
     Name(&'a str),
-    /// A value, such as a command or an agent. Only a [`Name`] is shown, because other text could be a misplaced
-    /// prompt.
+    /// Such as a command or an agent. Only a [`Name`] is shown, because other text could be a misplaced prompt.
     Value(&'a str),
 }
 
-/// An unknown name that a user typed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unknown<'a> {
-    /// The kind of name, such as `flag` or `key`.
+    /// Such as `flag` or `key`.
     pub what: &'a str,
     /// The dashes in front of the name and of the known names.
     pub dashes: &'a str,
-    /// The name, without its dashes.
+    /// Without its dashes.
     pub typed: Typed<'a>,
     /// The place where the name was read, after a space: ` in FILE, line 3`.
     pub place: &'a str,
@@ -80,7 +77,7 @@ impl Unknown<'_> {
     }
 }
 
-/// A space and a sentence that names the closest of the `known` names. Empty if none is close.
+/// Begins with a space. Empty if none is close.
 pub(crate) fn hint<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> String {
     nearest(typed, known).map(|name| format!(" Did you mean {name}?")).unwrap_or_default()
 }
@@ -105,7 +102,7 @@ pub(crate) fn within<'a>(letters: usize, typed: &str, known: impl Iterator<Item 
     near.min_by_key(|name| distance(typed, name))
 }
 
-/// Joins words as `a, b or c`.
+/// `a, b or c`.
 pub(crate) fn either(words: &[&str]) -> String {
     match words {
         [] => String::new(),
@@ -114,7 +111,7 @@ pub(crate) fn either(words: &[&str]) -> String {
     }
 }
 
-/// The number of characters to insert, remove or change. A permutation of the characters counts as one change.
+/// A permutation of the characters counts as one change.
 fn distance(a: &str, b: &str) -> usize {
     let sorted = |text: &str| {
         let mut letters: Vec<char> = text.chars().collect();

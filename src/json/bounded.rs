@@ -17,7 +17,6 @@ pub fn bounded(text: &[u8], levels: usize, most: usize) -> Result<Value, serde_j
 #[derive(Clone, Copy)]
 struct Bounded<'l> {
     levels: usize,
-    /// The number of values that may still be kept.
     left: &'l Cell<usize>,
 }
 
@@ -26,7 +25,6 @@ impl Bounded<'_> {
         Bounded { levels: self.levels.saturating_sub(1), ..self }
     }
 
-    /// Whether a field or an element is kept.
     fn keeps(self) -> bool {
         let left = self.left.get();
         self.left.set(left.saturating_sub(usize::from(self.levels == 0)));

@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Decodes a valid string, given without its quotes. Half a surrogate pair becomes U+FFFD. The result is borrowed if
-/// the string has no escapes.
+/// `inner`: a valid string, without its quotes. Half a surrogate pair becomes U+FFFD. Borrowed if there are no escapes.
 pub(super) fn unescape(inner: &str) -> Cow<'_, str> {
     let Some(first) = inner.find('\\') else { return Cow::Borrowed(inner) };
     let mut out = String::with_capacity(inner.len());
@@ -47,14 +46,13 @@ fn escaped(text: &str) -> (char, usize) {
 /// The size of a chunk, in bytes of the literal.
 const CHUNK: usize = 64 << 10;
 
-/// The decoded chunks of a JSON string literal.
 #[derive(Clone, Debug)]
 pub struct Chunks<'a> {
     rest: &'a str,
 }
 
 impl<'a> Chunks<'a> {
-    /// Begins to decode. `literal`: the JSON string, with its quotes.
+    /// `literal`: the JSON string, with its quotes.
     pub fn new(literal: &'a str) -> Chunks<'a> {
         let inner = literal.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
         Chunks { rest: inner.unwrap_or_default() }
@@ -107,7 +105,6 @@ pub fn decoded_in_place(line: String, place: Range<usize>) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// The length of the longest escape: a surrogate pair.
 const ESCAPE: usize = r"\ud83d\ude00".len();
 
 /// The end of the first chunk. Never inside a character, an escape or a surrogate pair.
@@ -137,7 +134,6 @@ fn cut(text: &str) -> usize {
     text.ceil_char_boundary(at.min(bytes.len()))
 }
 
-/// Joins the two halves of a surrogate pair that two pieces of a text have.
 #[derive(Clone, Debug, Default)]
 pub struct SplitPair {
     /// The escape of the first half, if the last piece ended with it.
@@ -145,8 +141,7 @@ pub struct SplitPair {
 }
 
 impl SplitPair {
-    /// The text of the next piece, a string without its quotes. The first half of a pair at its end waits for the piece
-    /// after it.
+    /// `literal`: a string without its quotes. The first half of a pair at its end waits for the next piece.
     pub fn join<'a>(&mut self, literal: &'a str) -> Cow<'a, str> {
         if literal.is_empty() {
             return Cow::Borrowed("");

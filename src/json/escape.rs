@@ -33,7 +33,6 @@ pub(super) fn plain_len(text: &str) -> usize {
     whole * 16 + next.iter().take_while(|byte| PLAIN[usize::from(**byte)]).count()
 }
 
-/// Appends a text as a string of safe JSON.
 pub fn put_string(text: &str, out: &mut Vec<u8>) {
     out.reserve(text.len() + 2);
     out.push(b'"');
@@ -49,8 +48,7 @@ pub fn put_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// The number of bytes after a special one that are examined one by one, because more special ones may follow, as in
-/// JSON.
+/// The number of bytes after a special one that are examined one by one: more may follow, as in JSON.
 const NEAR: usize = 16;
 
 /// Appends the first part of a text that begins with a special character. Returns the rest.
@@ -83,7 +81,6 @@ fn put_specials<'t>(text: &'t str, out: &mut Vec<u8>) -> &'t str {
     text.get(at..).unwrap_or_default()
 }
 
-/// The maximum number of words that [`put_quoted`] takes.
 const WORDS: usize = 16;
 
 /// Appends the first words of a text, of eight bytes each, until one is not printable ASCII or the second in a row needs

@@ -6,8 +6,8 @@ use super::object::{Object, Raw};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// The fields of one JSON object, in order, with unparsed values. Duplicates are kept, and the reader of a field
-/// decides about them. A key with half a surrogate pair is read as U+FFFD, so that it is ignored like any unknown key.
+/// In order, with unparsed values. Duplicates are kept, and the reader of a field decides about them. A key with half a
+/// surrogate pair is read as U+FFFD, so that it is ignored like any unknown key.
 #[derive(Debug)]
 pub struct Fields<'a> {
     text: &'a str,
@@ -25,7 +25,7 @@ struct Places {
 }
 
 impl<'a> Fields<'a> {
-    /// Parses `text` as one object. `None`: it is not an object.
+    /// `None`: the text is not one object.
     pub fn parse(text: &'a str) -> Option<Fields<'a>> {
         let object = Object::scanned(text)?;
         let text = object.line();
@@ -56,12 +56,10 @@ impl<'a> Fields<'a> {
         serde_json::from_str(field.value.slice_of(self.text)).unwrap_or(RawValue::NULL)
     }
 
-    /// The value of the field `name`, if present.
     pub fn get(&self, name: &str) -> Option<&'a RawValue> {
         self.places.iter().rev().find(|field| self.key(field) == name).map(|field| self.value(field))
     }
 
-    /// Whether one of `known` occurs more than once.
     pub fn repeats_one_of<'n>(&self, known: impl IntoIterator<Item = &'n str>) -> bool {
         let mut left: Vec<(&str, bool)> = known.into_iter().map(|name| (name, false)).collect();
         self.places.iter().any(|field| {
@@ -70,23 +68,22 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// All fields in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
         self.places.iter().map(|field| (self.key(field), self.value(field)))
     }
 }
 
-/// The elements of a list, read as they are asked for. `None`: the value is not a list.
+/// Read as they are asked for. `None`: the value is not a list.
 pub fn elements(raw: &RawValue) -> Option<impl Iterator<Item = &RawValue>> {
     Some(Raw::of(raw)?.elements()?.map(Raw::value))
 }
 
-/// Decodes a string. `None`: the value is not a string, or contains half a surrogate pair.
+/// `None`: the value is not a string, or contains half a surrogate pair.
 pub fn string(raw: &RawValue) -> Option<String> {
     serde_json::from_str(raw.get()).ok()
 }
 
-/// Reads a finite number. `None`: the value is not one.
+/// `None`: the value is not a finite number.
 pub fn number(raw: &RawValue) -> Option<f64> {
     serde_json::from_str(raw.get()).ok().filter(|n: &f64| n.is_finite())
 }

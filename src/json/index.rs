@@ -15,7 +15,7 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// A span of these byte positions. They fit into 32 bits because no line reaches 4 GiB.
+    /// The positions fit into 32 bits because no line reaches 4 GiB.
     pub(super) fn new(from: usize, to: usize) -> Span {
         Span { from: from as u32, to: to as u32 }
     }
@@ -25,7 +25,6 @@ impl Span {
         line.get(self.from as usize..self.to as usize).unwrap_or_default()
     }
 
-    /// Whether the span's text equals `text`.
     #[inline]
     pub(super) fn is(self, line: &str, text: &str) -> bool {
         let bytes = line.as_bytes().get(self.from as usize..self.to as usize);
@@ -58,16 +57,14 @@ fn is_same(a: &[u8], b: &[u8]) -> bool {
 /// A field of an object, or an element of an array. The nodes inside its value follow it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
-    /// The key, without its quotes. Meaningless for an element of an array.
+    /// Without its quotes. Meaningless for an element of an array.
     pub(super) key: Span,
     pub(super) value: Span,
     begin: u32,
-    /// The number of nodes inside the value, and the flags. While the value is open: the index of the node that
-    /// contains it.
+    /// The number of nodes inside the value, and the flags. While the value is open: the index of the node around it.
     below: u32,
 }
 
-/// Flag: the key has escapes.
 const KEY_ESCAPES: u32 = 1 << 31;
 /// Flag: the value is a string with escapes, or an object whose keys have escapes.
 const ESCAPES: u32 = 1 << 30;
@@ -119,7 +116,6 @@ impl Beginning {
 /// The key of a field. Meaningless for the elements of an array.
 #[derive(Clone, Copy, Default)]
 struct FieldKey {
-    /// Its place, without its quotes.
     place: Span,
     /// The four bytes at its place. A short key is followed by its quote, a colon and a value.
     begin: u32,
@@ -135,7 +131,7 @@ pub struct Index {
 }
 
 impl Index {
-    /// Records the values of a line. `None`: it is not JSON, or has too many values.
+    /// `None`: it is not JSON, or has too many values.
     pub(super) fn walk(&mut self, line: &str) -> Option<()> {
         self.nodes.clear();
         if self.nodes.capacity() > KEPT {
@@ -313,7 +309,6 @@ mod tests {
         prop::collection::vec(tokens, 0..14).prop_map(|tokens| tokens.concat())
     }
 
-    /// Valid JSON of every shape.
     fn json() -> impl Strategy<Value = String> {
         let leaf = prop::sample::select(vec!["0", "-1.5e-7", "true", "null", "\"\"", "\"]}\\\"\\\\\"", "{}", "[ ]"]);
         leaf.prop_map(str::to_owned).prop_recursive(5, 40, 4, |inner| {

@@ -15,8 +15,8 @@ pub fn map_strings(raw: &str, change: &mut dyn FnMut(&str) -> String) -> String 
 /// A function that changes a string, or returns it borrowed if it stays the same.
 pub type Change<'c> = &'c mut dyn for<'a> FnMut(&'a str) -> Cow<'a, str>;
 
-/// Like [`map_strings`], but keys pass through `change` too, and a string that stays the same may keep its escapes. Distinct keys of one object stay distinct: if `change`
-/// makes some of them equal, all but the first get a number.
+/// Like [`map_strings`], but keys pass through `change` too, and a string that stays the same may keep its escapes.
+/// Distinct keys of one object stay distinct: if `change` makes some of them equal, all but the first get a number.
 pub fn map_keys_and_strings(raw: &str, change: Change<'_>) -> String {
     // Usually no key changes, and the keys need not be tracked.
     let mut wanted = KeyChange::Wanted(false);
@@ -28,7 +28,7 @@ pub fn map_keys_and_strings(raw: &str, change: Change<'_>) -> String {
 }
 
 enum KeyChange {
-    /// Keys stay as they are.
+    /// Keys do not pass through the change.
     Never,
     /// Keys stay as they are, but the value records whether a key would change.
     Wanted(bool),
@@ -74,7 +74,6 @@ fn mapped(raw: &str, keys: &mut KeyChange, change: Change<'_>) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// Whether a string as written is safe on a line.
 fn is_safe(literal: &str) -> bool {
     literal.bytes().all(|byte| (b' '..=b'~').contains(&byte))
 }
@@ -92,7 +91,6 @@ struct ObjectKeys {
 }
 
 impl Keys {
-    /// Handles a character outside strings.
     fn pass(&mut self, character: u8) {
         match character {
             b'{' => self.0.push(ObjectKeys::default()),

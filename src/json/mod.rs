@@ -25,7 +25,7 @@ pub use self::object::{Elements, Object, ObjectFields, Raw};
 use self::scan::literal_len;
 use serde::Serialize;
 
-/// Whether objects and arrays nest deeper than `limit`. Works on broken JSON too.
+/// Works on broken JSON too.
 pub fn deeper_than(text: &[u8], limit: usize) -> bool {
     let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
     for &byte in text {
@@ -53,8 +53,7 @@ pub fn deeper_than(text: &[u8], limit: usize) -> bool {
     false
 }
 
-/// Whether a number of valid JSON is beyond the range of a double. JSON permits such a number, but common readers fail on
-/// it.
+/// JSON permits a number beyond the range of a double, but common readers fail on it. `json` must be valid.
 pub fn has_huge_number(json: &str) -> bool {
     // Fewer digits without an exponent are within the range.
     const DIGITS: usize = 300;
@@ -110,8 +109,7 @@ pub fn encoded_bytes(text: &str) -> usize {
     bytes
 }
 
-/// The length of the longest beginning of a text that fits into `bytes` bytes as a string of safe JSON, without its
-/// quotes.
+/// The length of the longest beginning of a text that fits into `bytes` bytes of safe JSON, without quotes.
 pub fn fitting(text: &str, bytes: usize) -> usize {
     let (mut left, mut at) = (bytes, 0);
     loop {
@@ -129,7 +127,6 @@ pub fn fitting(text: &str, bytes: usize) -> usize {
     }
 }
 
-/// The size of a character in a string of safe JSON, in bytes.
 pub fn encoded_len(c: char) -> usize {
     match c {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
@@ -147,7 +144,6 @@ pub fn encode(value: &impl Serialize, out: &mut Vec<u8>) {
     put_safe(&json.unwrap_or_default(), out);
 }
 
-/// `value` as one line of safe JSON.
 pub fn to_line(value: &impl Serialize) -> String {
     let mut out = Vec::new();
     encode(value, &mut out);

@@ -23,19 +23,17 @@ pub struct Raw<'a> {
 }
 
 impl<'a> Raw<'a> {
-    /// The JSON text.
     pub fn get(self) -> &'a str {
         self.place.slice_of(self.line)
     }
 
-    /// A value that serde has read. `None`: it is longer than 4 GiB.
+    /// `None`: the value is longer than 4 GiB.
     pub fn of(raw: &'a RawValue) -> Option<Raw<'a>> {
         let line = raw.get();
         u32::try_from(line.len()).ok()?;
         Some(Raw { line, place: Span::new(0, line.len()), below: None, escapes: true })
     }
 
-    /// The JSON text as a serde value.
     pub fn value(self) -> &'a RawValue {
         serde_json::from_str(self.get()).unwrap_or(RawValue::NULL)
     }
@@ -60,17 +58,15 @@ impl<'a> Raw<'a> {
         Some(if self.escapes { unescape(inner) } else { Cow::Borrowed(inner) })
     }
 
-    /// The text of a string without escapes.
+    /// `None`: it is not a string, or has escapes.
     pub(crate) fn plain_str(self) -> Option<&'a str> {
         self.literal().filter(|_| !self.escapes)
     }
 
-    /// A string's text, owned.
     pub fn string(self) -> Option<String> {
         self.str().map(Cow::into_owned)
     }
 
-    /// The value as an object. `None`: it is not one.
     pub fn object(self) -> Option<Object<'a>> {
         let object = (self.first() == Some(b'{')).then_some(Object(self))?;
         // Half a surrogate pair becomes U+FFFD, so two such keys would look alike: refuse them.
@@ -79,7 +75,7 @@ impl<'a> Raw<'a> {
         (!broken).then_some(object)
     }
 
-    /// The fields of the value, half surrogate pairs in keys included. `None`: it is not an object.
+    /// Half surrogate pairs in keys become U+FFFD. `None`: it is not an object.
     pub fn fields(self) -> Option<ObjectFields<'a>> {
         (self.first() == Some(b'{')).then(|| Object(self).iter())
     }
@@ -89,12 +85,10 @@ impl<'a> Raw<'a> {
         self.place.from as usize
     }
 
-    /// The place of the value in its line.
     pub(crate) fn place(self) -> Range<usize> {
         self.at()..self.place.to as usize
     }
 
-    /// The elements of the value. `None`: it is not an array.
     pub fn elements(self) -> Option<Elements<'a>> {
         (self.first() == Some(b'[')).then(|| Elements(Children::new(self, false)))
     }
@@ -131,7 +125,6 @@ struct Children<'a> {
     line: &'a str,
     /// The index entries that are left. `None`: the text is walked instead.
     nodes: Option<&'a [Node]>,
-    /// The position in the text, for a walk.
     at: usize,
     object: bool,
 }
@@ -139,7 +132,7 @@ struct Children<'a> {
 /// A field of an object, or an element of an array, which has no key.
 #[derive(Clone, Copy, Debug)]
 struct Child<'a> {
-    /// The key, without its quotes.
+    /// Without its quotes.
     key: Span,
     key_escapes: bool,
     value: Raw<'a>,
@@ -187,12 +180,11 @@ impl<'a> Iterator for Children<'a> {
     }
 }
 
-/// A JSON object from an agent.
 #[derive(Clone, Copy, Debug)]
 pub struct Object<'a>(pub(super) Raw<'a>);
 
 impl<'a> Object<'a> {
-    /// Parses a text as one object. `None`: it is not one, or a key of it has half a surrogate pair.
+    /// `None`: it is not one, or a key of it has half a surrogate pair.
     pub fn parse(text: &'a str) -> Option<Object<'a>> {
         Object::scanned(text)?.0.object()
     }
@@ -213,7 +205,7 @@ impl<'a> Object<'a> {
         Children::new(self.0, true)
     }
 
-    /// The value of a field, verbatim; null counts as absent. If a key is repeated, the last value counts.
+    /// Null counts as absent. If a key is repeated, the last value counts.
     pub fn raw(&self, name: &str) -> Option<Raw<'a>> {
         let [raw] = self.raws([name]);
         raw
@@ -258,7 +250,6 @@ impl<'a> Object<'a> {
         self.children().map(|child| (child.key, child.value.place))
     }
 
-    /// All fields in order, verbatim.
     pub fn iter(&self) -> ObjectFields<'a> {
         ObjectFields(self.children())
     }
@@ -273,12 +264,10 @@ impl<'a> Object<'a> {
         self.raw(name).and_then(Raw::str)
     }
 
-    /// A field that is a string, owned.
     pub fn string(&self, name: &str) -> Option<String> {
         self.raw(name).and_then(Raw::string)
     }
 
-    /// A field that is a string and equal to `wanted`.
     pub fn is(&self, name: &str, wanted: &str) -> bool {
         self.str(name).is_some_and(|text| text == wanted)
     }
@@ -287,12 +276,11 @@ impl<'a> Object<'a> {
         self.raw(name).and_then(Raw::object)
     }
 
-    /// The objects in a field that is an array.
     pub fn objects(&self, name: &str) -> impl Iterator<Item = Object<'a>> + use<'a> {
         self.array(name).filter_map(Raw::object)
     }
 
-    /// The elements of a field that is an array.
+    /// Empty if the field is not an array.
     pub fn array(&self, name: &str) -> impl Iterator<Item = Raw<'a>> + use<'a> {
         self.list(name).into_iter().flatten()
     }
@@ -319,7 +307,6 @@ impl<'a> Object<'a> {
         self.raw(name).and_then(|raw| serde_json::from_str(raw.get()).ok()).filter(|number: &f64| number.is_finite())
     }
 
-    /// A field that is true or false.
     pub fn bool(&self, name: &str) -> Option<bool> {
         match self.raw(name)?.get() {
             "true" => Some(true),
@@ -338,8 +325,7 @@ impl Index {
         Some(Raw { line: text, place: first.value, below: Some(below), escapes: first.escapes() })
     }
 
-    /// Reads a line as one object. Raw control characters, which JSON forbids in strings, become blanks; only a line
-    /// that has any is copied.
+    /// Raw control characters, which JSON forbids in strings, become blanks; only a line that has any is copied.
     pub fn read<'a>(&'a mut self, line: &'a mut Cow<'_, str>) -> Option<Object<'a>> {
         if self.walk(line).is_none() {
             *line = without_controls(std::mem::take(line));
@@ -367,7 +353,7 @@ pub(crate) fn is_blank(line: &str) -> bool {
     line.trim_start_matches('\u{feff}').trim_start_matches(blank).is_empty()
 }
 
-/// Replaces raw control characters, which JSON forbids in strings, with blanks. Copies only if there are any.
+/// Copies only if there are any.
 fn without_controls(line: Cow<'_, str>) -> Cow<'_, str> {
     if !line.bytes().any(|byte| byte < b' ') && !line.starts_with('\u{feff}') {
         return line;

@@ -22,8 +22,7 @@ pub(super) fn after_blanks(bytes: &[u8], at: usize) -> usize {
     at + bytes[at..].iter().take_while(|byte| **byte <= b' ').count()
 }
 
-/// Checks a string from the place after its opening quote. Returns the place after its closing one, and whether it has
-/// escapes.
+/// Begins after the opening quote. Returns the place after the closing one, and whether there are escapes.
 #[inline(always)]
 pub(super) fn after_string(bytes: &[u8], at: usize) -> Option<(usize, bool)> {
     let at = after_plain(bytes, at);

@@ -5,7 +5,6 @@ use super::text::Text;
 use super::words::Action;
 
 objects! {
-    /// run.artifact.
     #[derive(Clone, Debug)]
     pub struct Artifact {
         /// `a_1`, `a_2`, …
@@ -22,7 +21,7 @@ objects! {
         pub truncated: bool as known,
     }
 
-    /// An artifact in the list of a terminal frame.
+    /// In the list of a terminal frame.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct ArtifactRef {
         /// The path, as in run.artifact.

@@ -8,7 +8,6 @@
 //! - at most one word about its texts, from the list in [`visit_field`]. A field without such a word has no free text,
 //!   which the compiler checks.
 
-/// The key of a field in JSON.
 macro_rules! key {
     ($field:ident) => {
         stringify!($field)
@@ -18,7 +17,6 @@ macro_rules! key {
     };
 }
 
-/// Writes a field.
 macro_rules! put_field {
     ($object:ident, [hidden $($word:ident)*], $value:expr, $field:ident $($key:literal)?) => {
         let _ = $value;
@@ -39,7 +37,6 @@ macro_rules! put_field {
     };
 }
 
-/// Describes a field.
 macro_rules! member {
     ([hidden $($word:ident)*], $type:ty, $doc:expr, $field:ident $($key:literal)?) => {
         $crate::protocol::form::Member::Hidden
@@ -66,7 +63,6 @@ macro_rules! member {
     };
 }
 
-/// Describes a field that is absent if there is nothing to say.
 macro_rules! known_field {
     ($type:ty, $doc:expr, $field:ident $($key:literal)?) => {
         $crate::protocol::form::FieldForm {
@@ -79,7 +75,6 @@ macro_rules! known_field {
     };
 }
 
-/// Visits the parts of a field.
 macro_rules! visit_field {
     // Texts that are cut last, and their lists.
     ([text], $value:expr, $role:ident, $visit:ident) => {
@@ -175,7 +170,6 @@ macro_rules! sources {
     )*};
 }
 
-/// Implements what frames show of a struct.
 macro_rules! shown {
     ($name:ident $(<$life:lifetime>)?, {
         $( $(#[doc = $doc:literal])* $field:ident $(= $key:literal)?: $type:ty $(as $($word:ident)+)?, )*
@@ -195,7 +189,6 @@ macro_rules! shown {
     };
 }
 
-/// Declares the objects of frames.
 macro_rules! objects {
     ($(
         $(#[$meta:meta])*

@@ -14,30 +14,24 @@ use crate::protocol::words::{LimitField, RefusalReason};
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident, $name:literal, $exit:literal, $retryable:literal;)*) => {
-        /// The reason why a run failed. The string is the protocol's `code`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Code { $($(#[$doc])* $variant,)* }
 
         impl Fixed for Code {}
 
         impl Code {
-            /// Every code, in the order of the table.
             pub const ALL: &'static [Code] = &[$(Code::$variant,)*];
 
-            /// Every code as a string.
             pub const NAMES: &'static [&'static str] = &[$($name),*];
 
-            /// The protocol's string for this code.
             pub fn name(self) -> &'static str {
                 match self { $(Code::$variant => $name,)* }
             }
 
-            /// The exit code of the process whose run failed with this code.
             pub fn exit_code(self) -> u8 {
                 match self { $(Code::$variant => $exit,)* }
             }
 
-            /// Whether the same request may succeed later.
             pub fn retryable(self) -> bool {
                 match self { $(Code::$variant => $retryable,)* }
             }
@@ -52,27 +46,22 @@ codes! {
     AgentExited, "agent_exited", 1, false;
     /// The agent does not speak the dialect that its driver expects.
     AgentProtocolError, "agent_protocol_error", 1, false;
-    /// The session to resume does not exist.
     SessionNotFound, "session_not_found", 1, false;
     /// Another process writes the session to resume.
     SessionBusy, "session_busy", 1, true;
     /// The model does not exist, or the account may not use it.
     ModelNotFound, "model_not_found", 1, false;
-    /// The conversation does not fit the model's context.
     ContextExceeded, "context_exceeded", 1, false;
     /// A budget of the run, or a limit of the agent itself, is reached.
     LimitReached, "limit_reached", 1, false;
     /// The account's quota is used up, or has to be paid.
     QuotaExceeded, "quota_exceeded", 1, false;
-    /// The model refused the task.
     Refused, "refused", 1, false;
-    /// The provider's rate limit was reached.
     RateLimited, "rate_limited", 1, true;
     /// The provider could not be reached or had an internal error.
     ProviderUnavailable, "provider_unavailable", 1, true;
     /// The agent gave no result, or one that breaks a rule.
     ResultInvalid, "result_invalid", 1, false;
-    /// A phase did not pass its verification.
     VerificationFailed, "verification_failed", 1, false;
     /// The agent did nothing in two attempts.
     NoProgress, "no_progress", 1, false;
@@ -80,9 +69,7 @@ codes! {
     Blocked, "blocked", 1, false;
     /// git refused the commit of a phase.
     CommitFailed, "commit_failed", 1, false;
-    /// A bad command line.
     Usage, "usage", 2, false;
-    /// An invalid configuration.
     InvalidConfig, "invalid_config", 2, false;
     /// An invalid run.start.
     InvalidRequest, "invalid_request", 2, false;
@@ -92,19 +79,14 @@ codes! {
     InvalidMessage, "invalid_message", 3, false;
     /// stdin ended before run.start.
     NoStart, "no_start", 3, false;
-    /// The agent's program was not found.
     AgentNotFound, "agent_not_found", 4, false;
-    /// The agent's program did not start.
     AgentStartFailed, "agent_start_failed", 4, false;
     /// The agent is not logged in, or its key was refused.
     AuthRequired, "auth_required", 4, false;
-    /// The run exceeded its time limit.
     Timeout, "timeout", 5, false;
-    /// The agent was silent for too long.
     IdleTimeout, "idle_timeout", 5, false;
     /// The agent printed nothing after its start.
     StartTimeout, "start_timeout", 5, false;
-    /// A question was not answered in time.
     QuestionTimeout, "question_timeout", 5, false;
     /// Nobody can answer a question any more.
     InputClosed, "input_closed", 6, false;
@@ -112,22 +94,18 @@ codes! {
     QuestionDeclined, "question_declined", 6, false;
     /// A permission was denied because nobody answered, and the run has `fail_on_denied`.
     Denied, "denied", 6, false;
-    /// A bug in this program.
     InternalError, "internal_error", 70, false;
     /// The machine is out of memory, processes or files.
     ResourceExhausted, "resource_exhausted", 70, false;
 }
 
-/// The message about a bug in this program.
 pub(crate) const OUR_BUG: &str = "spektacular has a bug: please report it, with a recording of the run.";
 
-/// The message when the current directory no longer exists.
 pub(crate) const NO_DIRECTORY: &str = "The current directory no longer exists. Change to another one.";
 
 /// The exit code if the last frame cannot be delivered: stdout is closed, or nobody reads it after a stop.
 pub const EXIT_UNDELIVERED: u8 = 74;
 
-/// The value of a limit or of a timeout.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LimitValue(pub f64);
 
@@ -136,42 +114,31 @@ impl Eq for LimitValue {}
 impl Fixed for LimitValue {}
 
 sources! {
-    /// A failure: a code, a sentence that says what to do, and details.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Failure {
-        /// The code.
         pub code: Code,
-        /// One sentence, in our own words.
         pub message: Sentence as text,
-        /// Whether a later attempt may succeed. By default, the code decides.
+        /// By default, the code decides.
         pub retryable: bool,
-        /// The provider's HTTP status, if the agent reports it.
         pub http_status: Option<u16>,
-        /// The time at which the agent or its provider goes on again.
         pub retry_at: Option<UtcTime>,
-        /// The agent's own message. The run cuts it to [`crate::protocol::limits::AGENT_MESSAGE_BYTES`].
+        /// The run cuts it to [`crate::protocol::limits::AGENT_MESSAGE_BYTES`].
         pub agent_message: Option<Text> as output,
-        /// The last lines of the agent's stderr, at most [`crate::protocol::limits::STDERR_TAIL_BYTES`] bytes.
+        /// The last lines, at most [`crate::protocol::limits::STDERR_TAIL_BYTES`] bytes.
         pub stderr_tail: Option<Box<Text>> as output,
-        /// The field of run.start whose limit was reached.
         pub limit: Option<LimitField>,
-        /// The value of that field, if it is a number.
         pub value: Option<LimitValue>,
-        /// The reason why a workflow was refused.
         pub reason: Option<RefusalReason>,
         /// The file that a refused workflow concerns.
         pub target: Option<Box<Text>> as text,
         /// The commands of a plan to which nobody can consent, one per line.
         pub commands: Option<Box<Text>> as output,
-        /// The phase of a workflow that did not pass.
         pub phase: Option<Box<PhaseFailure>> as output,
-        /// The reasons why a result does not fit `output_schema`.
         pub violations: Option<Box<Mismatches>> as list,
     }
 }
 
 objects! {
-    /// The failure of a phase.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct PhaseFailure {
         /// The phase's id, such as `P1`.
@@ -190,7 +157,6 @@ objects! {
 }
 
 impl Failure {
-    /// Creates a failure with the code's `retryable` and no details.
     pub fn new(code: Code, message: impl Into<Sentence>) -> Failure {
         Failure {
             code,
@@ -215,31 +181,27 @@ impl Failure {
         Failure { reason: Some(reason), ..Failure::new(Code::InvalidRequest, message) }
     }
 
-    /// A run.start that cannot be carried out. `mistake`: a sentence that begins with the field.
+    /// `mistake`: a sentence that begins with the field.
     pub(crate) fn invalid_start(mistake: impl Into<Sentence>) -> Failure {
         Failure::new(Code::InvalidRequest, mistake.into().about_start())
     }
 
-    /// A run.start without a prompt.
     pub(crate) fn no_prompt() -> Failure {
         let mistake = "run.start: `prompt` must be a non-empty string.";
         Failure::new(Code::InvalidRequest, Sentence::pair(mistake, "the prompt must not be empty."))
     }
 
-    /// A run.start whose `run_id` no frame can have.
     pub(crate) fn invalid_run_id() -> Failure {
         Failure::invalid_start("`run_id` must match ^[A-Za-z0-9._:-]{1,128}$.")
     }
 
-    /// A session that cannot be resumed. `why`: a sentence without its capital letter. A person may have typed
-    /// `--continue` instead of the session's id.
+    /// `why`: a sentence without its capital letter. A person may have typed `--continue` instead of the session's id.
     pub(crate) fn not_resumable(why: &str) -> Failure {
         let mistake = format!("run.start: `session_id` cannot be given: {why}");
         let message = Sentence::pair(mistake, format!("The session cannot be resumed: {why}"));
         Failure::new(Code::InvalidRequest, message)
     }
 
-    /// A session from which `agent` cannot begin another one.
     pub(crate) fn not_forkable(agent: &str) -> Failure {
         Failure::invalid_start(sentence!(
             "{fork} cannot be given: {agent} cannot begin a session from another one. Leave out {fork} to resume the \
@@ -248,7 +210,6 @@ impl Failure {
         ))
     }
 
-    /// A result that does not fit `output_schema`.
     pub fn result_invalid(violations: Vec<Mismatch>) -> Failure {
         let message = sentence!(
             "The agent gave no result that fits {output_schema}: see {violations}, and simplify the schema or the task.",
@@ -259,59 +220,52 @@ impl Failure {
         Failure { violations: Some(violations), ..Failure::new(Code::ResultInvalid, message) }
     }
 
-    /// A bug in this program.
     pub fn of_our_own() -> Failure {
         Failure::new(Code::InternalError, OUR_BUG)
     }
 
-    /// A thread could not be started.
     pub(crate) fn no_thread() -> Failure {
         let message = "Cannot start a thread: free some memory or processes.";
         Failure::new(Code::ResourceExhausted, message).retryable()
     }
 
-    /// The file of `--record` cannot be written.
     pub(crate) fn no_recording() -> Failure {
         let message = "--record: the file cannot be written. Name a regular file in a writable directory. Below the \
                        project's directory, it must not be a symbolic link.";
         Failure::new(Code::Usage, message)
     }
 
-    /// Sets the file that a refused workflow concerns.
     pub fn about(mut self, target: impl Into<Text>) -> Failure {
         self.target = Some(Box::new(target.into()));
         self
     }
 
-    /// An agent without credentials. `agent`: its display name. `login`: the way to log in.
+    /// `agent`: its display name. `login`: the way to log in.
     pub fn not_logged_in(agent: &str, login: &str) -> Failure {
         Failure::new(Code::AuthRequired, format!("{agent} is not logged in: {login}."))
     }
 
-    /// Credentials that the provider refused, with this HTTP status if there was one. `agent`: the agent's display name.
-    /// `login`: the way to log in.
+    /// `agent`: its display name. `login`: the way to log in.
     pub fn credentials_refused(agent: &str, login: &str, status: Option<u16>) -> Failure {
         let message = format!("The provider refused the credentials of {agent}: {login}.");
         Failure::new(Code::AuthRequired, message).with_status(status)
     }
 
-    /// The run exceeded its time limit.
     pub(crate) fn took_too_long() -> Failure {
         let message = sentence!("The run took longer than {timeout_s:#}: raise it or split the task.", timeout_s);
         Failure::new(Code::Timeout, message).at(LimitField::Timeout)
     }
 
-    /// The model does not exist, or the account may not use it. [`Failure::name_model`] adds its name.
+    /// [`Failure::name_model`] adds the model's name.
     pub fn model_not_found() -> Failure {
         Failure::new(Code::ModelNotFound, model_not_found(""))
     }
 
-    /// The provider's rate limit was reached.
     pub fn rate_limited() -> Failure {
         Failure::new(Code::RateLimited, "The provider's rate limit is reached: try again later.")
     }
 
-    /// The provider failed with this HTTP status, or could not be reached.
+    /// `None`: the provider could not be reached, or its status is unknown.
     pub fn provider_unavailable(status: Option<u16>) -> Failure {
         let message = match status {
             Some(status) => format!("The provider failed with HTTP status {status}: try again later."),
@@ -320,31 +274,28 @@ impl Failure {
         Failure::new(Code::ProviderUnavailable, message).with_status(status)
     }
 
-    /// The account's quota is used up, or has to be paid.
     pub(crate) fn quota_exceeded() -> Failure {
         let message =
             "The account's quota is used up: raise it or add credit at the provider, or wait until it is renewed.";
         Failure::new(Code::QuotaExceeded, message)
     }
 
-    /// The conversation does not fit the model's context.
     pub fn context_exceeded() -> Failure {
         let message = "The prompt or the conversation is too long for the model: shorten it.";
         Failure::new(Code::ContextExceeded, message)
     }
 
-    /// The model refused the task.
     pub fn refused() -> Failure {
         Failure::new(Code::Refused, "The model refused the task: change the prompt.")
     }
 
-    /// An agent that ran and ended without a result. `agent`: the agent's display name.
+    /// `agent`: its display name.
     pub fn exited(agent: &str) -> Failure {
         let message = format!("{agent} exited without a result: run it again, or record the run to see why.");
         Failure::new(Code::AgentExited, message)
     }
 
-    /// An agent without the session to resume. `agent`: the agent's display name.
+    /// `agent`: its display name.
     pub fn session_not_found(agent: &str) -> Failure {
         let message = sentence!(
             "{agent} has no session with this id: check {session_id:#}, and the working directory.",
@@ -353,12 +304,11 @@ impl Failure {
         Failure::new(Code::SessionNotFound, message)
     }
 
-    /// A session that another process writes.
     pub(crate) fn session_busy() -> Failure {
         Failure::new(Code::SessionBusy, "Another process is using this session: wait until it ends, and try again.")
     }
 
-    /// An error that fits no other code. `agent`: the agent's display name.
+    /// `agent`: its display name.
     pub fn reported(agent: &str, said: Option<String>) -> Failure {
         let message = match said {
             Some(_) => sentence!("{agent} reported an error: see {agent_message}.", agent_message),
@@ -374,32 +324,28 @@ impl Failure {
         }
     }
 
-    /// Marks the failure as retryable.
     pub fn retryable(mut self) -> Failure {
         self.retryable = true;
         self
     }
 
-    /// Sets the field of run.start that ended the run.
     pub fn at(mut self, limit: LimitField) -> Failure {
         self.limit = Some(limit);
         self
     }
 
-    /// Sets the provider's HTTP status.
     pub fn with_status(mut self, status: Option<u16>) -> Failure {
         self.http_status = status;
         self
     }
 
-    /// Sets the time at which the provider goes on again, if this is the failure of a limit without a known time.
+    /// Changes only the failure of a provider's limit, and no time that is known.
     pub fn until(mut self, retry_at: Option<UtcTime>) -> Failure {
         let is_limit = matches!(self.code, Code::RateLimited | Code::QuotaExceeded);
         self.retry_at = self.retry_at.or(retry_at.filter(|_| is_limit));
         self
     }
 
-    /// Sets the agent's own message.
     pub fn saying(mut self, said: Option<String>) -> Failure {
         self.agent_message = said.map(Text::from);
         self
@@ -410,7 +356,6 @@ fn model_not_found(name: &str) -> String {
     format!("The model{name} does not exist, or your account may not use it: choose another model.")
 }
 
-/// The maximum length of a model's name in a message, in characters.
 const MODEL_NAME_CHARS: usize = 64;
 
 /// Whether a text looks like a model's name, such as `vendor/model-5@20260101` or `opus[1m]`.

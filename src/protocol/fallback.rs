@@ -12,7 +12,6 @@ use serde_json::value::RawValue;
 pub(super) const AGENTS: usize = 16;
 
 objects! {
-    /// An agent that takes over where another one fails.
     #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
     pub struct FallbackAgent {
         /// The name of a configured agent.
@@ -28,7 +27,6 @@ objects! {
 const FILLED: Form = Form::Shaped(&TextRule::FILLED);
 
 impl FallbackAgent {
-    /// The form of the field in run.start.
     pub(super) const REQUEST: Form = Form::AtMost(
         AGENTS,
         &Form::Either(&[
@@ -49,7 +47,7 @@ impl FallbackAgent {
         ]),
     );
 
-    /// Whether it takes over after a failure with this code. `waits`: whether the run waits for the end of such a limit.
+    /// `waits`: whether the run waits for the end of such a limit.
     pub(crate) fn takes_over_after(&self, code: &str, waits: bool) -> bool {
         use TakesOverAfter::{
             AgentNotFound, AgentStartFailed, AuthRequired, ProviderUnavailable, QuotaExceeded, RateLimited,
@@ -76,7 +74,6 @@ const EXPECTED: &str = "a list of at most 16 agents, each as \"AGENT\" or \"AGEN
                         auth_required, quota_exceeded, rate_limited, provider_unavailable, model_not_found, \
                         context_exceeded, refused, agent_error, agent_exited, agent_protocol_error";
 
-/// The keys of an entry.
 const KEYS: [&str; 3] = ["agent", "model", "on"];
 
 pub(super) fn fallback(raw: &RawValue) -> Read<Vec<FallbackAgent>> {

@@ -33,23 +33,19 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// A field of run.start.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
     /// The name in JSON, in a configuration file and, in capitals, in the environment.
     pub name: &'static str,
     /// The meaning, in sentences. Begins with a blank.
     pub doc: &'static str,
-    /// The form of the value.
     pub form: Form,
-    /// The value when no layer sets the field.
     pub fallback: Fallback,
     /// The conditions under which a project's configuration file may set the field. `None`: no file may, because the
     /// field belongs to one run.
     pub key: Option<ProjectFileRule>,
     /// The flag of `adhoc` that sets the field, without dashes. Empty: `adhoc` defines the flags for this field itself.
     pub flag: &'static str,
-    /// Whether run.started shows the field.
     pub shown: bool,
     expected: fn() -> &'static str,
 }
@@ -64,30 +60,24 @@ impl Field {
 /// The value of a field when no layer sets it.
 #[derive(Clone, Copy, Debug)]
 pub enum Fallback {
-    /// No value.
     Absent,
-    /// A fixed value, as JSON.
     Value(fn() -> Option<Box<RawValue>>),
     /// The driver supplies the value. Most drivers use this one.
     Driver(fn() -> Option<Box<RawValue>>),
-    /// The default agent.
     Agent,
 }
 
-/// The conditions under which a project's configuration file may set a key. The file comes with the project, perhaps
-/// from a stranger.
+/// The conditions under which a project's configuration file may set a key. A stranger may have written the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProjectFileRule {
     /// Always: the key cannot run a program, allow an action or disclose data.
     Free,
     /// Only once the user trusts the file.
     Trusted,
-    /// Only once the user trusts the file. An invalid value is an error and not only a warning, because the key
-    /// protects the user.
+    /// Like `Trusted`, but an invalid value is an error and not only a warning, because the key protects the user.
     Guards,
 }
 
-/// The field with this name. `None`: run.start has no such field.
 pub const fn find(name: &str) -> Option<&'static Field> {
     let mut at = 0;
     while at < FIELDS.len() {
@@ -99,7 +89,7 @@ pub const fn find(name: &str) -> Option<&'static Field> {
     None
 }
 
-/// The field with this name. Only for constants: a name that does not exist fails the build.
+/// Only for constants: a name that does not exist fails the build.
 pub(crate) const fn known(name: &str) -> &'static Field {
     match find(name) {
         Some(field) => field,
@@ -107,7 +97,6 @@ pub(crate) const fn known(name: &str) -> &'static Field {
     }
 }
 
-/// A field of run.start by its name, which the compiler checks.
 macro_rules! field {
     ($name:ident) => {
         const { $crate::protocol::fields::known(stringify!($name)) }
@@ -116,7 +105,7 @@ macro_rules! field {
 
 pub(crate) use field;
 
-/// The form of the values that a reader accepts. Those of `sandbox` and `fallback` differ from what run.started shows.
+/// Those of `sandbox` and `fallback` differ from what run.started shows.
 const fn form_of(reader: &str, form: Form) -> Form {
     match reader.as_bytes() {
         b"sandbox" => Sandbox::REQUEST,
@@ -141,22 +130,17 @@ struct Required {
     cwd: PathBuf,
 }
 
-/// `config` in run.started: the resolved fields of run.start.
+/// `config` in run.started.
 #[derive(Clone, Debug)]
 pub struct ShownSettings {
-    /// The settings.
     pub settings: Box<Settings>,
-    /// `cwd`, as the frame shows it.
     pub cwd: Text,
-    /// `sandbox`, as far as it is in force.
     pub sandbox: SandboxInForce,
-    /// `agent_args`, as the frame shows them.
     pub agent_args: Vec<Text>,
 }
 
 object_value!(ShownSettings);
 
-/// The type of a setting, from the kind of its default.
 macro_rules! setting {
     (agent($setting:ty), $type:ty) => { $setting };
     (required($setting:ty), $type:ty) => { $setting };
@@ -165,7 +149,6 @@ macro_rules! setting {
     (default($value:expr), $type:ty) => { $type };
 }
 
-/// The value of a setting.
 macro_rules! settle {
     (agent($setting:ty), $said:expr, $required:expr) => {
         $required
@@ -186,7 +169,6 @@ macro_rules! settle {
 
 pub(super) use {setting, settle};
 
-/// The default of a setting in the table.
 macro_rules! fallback {
     (agent($setting:ty), $type:ty) => {
         Fallback::Agent
@@ -205,14 +187,12 @@ macro_rules! fallback {
     };
 }
 
-/// The type of a setting in run.started.
 macro_rules! shown_type {
     (optional, $type:ty) => { Option<$type> };
     (driver, $type:ty) => { Option<$type> };
     ($kind:ident, $type:ty) => { $type };
 }
 
-/// The value of a setting in run.started: as it is, or `text` in its place.
 macro_rules! shown_setting {
     ([in_text $($word:ident)*], $config:expr, $name:ident) => {
         $config.$name
@@ -222,7 +202,6 @@ macro_rules! shown_setting {
     };
 }
 
-/// Visits the parts of a setting in run.started.
 macro_rules! visit_setting {
     ([hidden], $config:expr, $name:ident, $role:ident, $visit:ident) => {};
     ([in_text $word:ident], $config:expr, $name:ident, $role:ident, $visit:ident) => {
@@ -233,7 +212,6 @@ macro_rules! visit_setting {
     };
 }
 
-/// Whether run.start may lack a field.
 macro_rules! is_optional {
     (prompt) => {
         false
@@ -260,41 +238,36 @@ macro_rules! run_start {
     ($($(#[doc = $doc:literal])* $name:ident: $type:ty = $read:ident, $kind:ident $(($($extra:tt)*))?, $key:expr,
         $flag:literal, $shown:tt;)*) => {
         layer! {
-            /// A layer of run.start's fields. `None`: this layer does not set the field.
+            /// `None`: this layer does not set the field.
             Options { $($(#[doc = $doc])* $name: $type = $read;)* }
         }
 
-        /// A run.start with every default filled in.
         #[derive(Clone, Debug)]
         pub struct Settings {
             $($(#[doc = $doc])* pub $name: setting!($kind $(($($extra)*))?, $type),)*
-            /// The files of `images`, checked. Not a field of run.start.
+            // These are not fields of run.start.
+            /// The files of `images`, checked.
             pub attached: Vec<Image>,
-            /// The server that offers the tool `ask_user`, which the agent starts in addition to `mcp_servers`. Not a
-            /// field of run.start.
+            /// Offers the tool `ask_user`. The agent starts it in addition to `mcp_servers`.
             pub ask_server: Option<McpServer>,
-            /// A random text, unknown outside this run, for the name of that server. Not a field of run.start.
+            /// A random text, unknown outside this run, for the name of that server.
             pub nonce: String,
-            /// Decides about requests for permission before `permissions` do. Not a field of run.start.
+            /// Decides about requests for permission before `permissions` do.
             pub judge: Option<Arc<dyn Judge>>,
-            /// Whether the run is a part of a workflow, which reports its own plan. Not a field of run.start.
+            /// Whether the run is a part of a workflow, which reports its own plan.
             pub is_part: bool,
-            /// Whether the peer shows [`super::outbound::ToolFacts`]. Not a field of run.start.
+            /// Whether the peer shows [`super::outbound::ToolFacts`].
             pub tool_facts: bool,
-            /// The cost of the resumed session so far, in US dollars, if known. Not a field of run.start.
+            /// The cost of the resumed session so far, in US dollars, if known.
             pub session_cost_usd: Option<f64>,
-            /// The user's own rules about the agent's tools that the run must keep, in a form that only the driver reads.
-            /// Not a field of run.start.
+            /// The user's own rules about the agent's tools. The run must keep them; only the driver reads their form.
             pub own_rules: String,
-            /// Whether any layer sets `on_question_timeout`. Not a field of run.start.
             pub sets_on_question_timeout: bool,
-            /// Whether the end of stdin declines a required question instead of failing the run. Not a field of
-            /// run.start.
+            /// Whether the end of stdin declines a required question instead of failing the run.
             pub closed_input_declines: bool,
         }
 
         impl Options {
-            /// Fills in every default.
             fn with_defaults(self, required: Required) -> Settings {
                 Settings {
                     sets_on_question_timeout: self.on_question_timeout.is_some(),
@@ -331,7 +304,7 @@ macro_rules! run_start {
             }
         }
 
-        /// The payload of run.start, without `workflow`. A null field counts as absent.
+        /// Without `workflow`. A null field counts as absent.
         pub const START_FIELDS: ObjectForm = ObjectForm {
             name: "Settings",
             members: &[
@@ -344,7 +317,7 @@ macro_rules! run_start {
             ],
         };
 
-        /// Every field, in the order of run.started.
+        /// In the order of run.started.
         pub const FIELDS: &[Field] = &[$(Field {
             name: stringify!($name),
             doc: concat!($($doc),*),
@@ -496,7 +469,7 @@ impl Settings {
 }
 
 impl Options {
-    /// Fills in every default. `cwd` is absolute.
+    /// `cwd` is absolute.
     pub fn resolve(self, prompt: String, agent: String, cwd: PathBuf) -> Settings {
         self.with_defaults(Required { prompt, agent, cwd })
     }

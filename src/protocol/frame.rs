@@ -10,7 +10,6 @@ use std::fmt::Write;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use time::macros::format_description;
 
-/// An outbound message.
 #[derive(Debug)]
 pub struct Frame<'a> {
     number: u64,
@@ -29,8 +28,7 @@ pub struct Stamper {
 }
 
 impl Stamper {
-    /// The next frame, with the next id. The first id is `msg_1`. `None`: a terminal frame was emitted, and nothing may
-    /// follow it.
+    /// The first id is `msg_1`. `None`: a terminal frame was emitted, and nothing may follow it.
     pub fn stamp<'a>(
         &'a mut self,
         now: SystemTime,
@@ -53,10 +51,9 @@ impl Stamper {
     }
 }
 
-/// A time as frames show it.
 type Timestamp = [u8; "1970-01-01T00:00:00.000Z".len()];
 
-/// Writes timestamps. Computes the calendar date only once per second, and nothing for frames of the same moment.
+/// Computes the calendar date only once per second, and nothing for frames of the same moment.
 #[derive(Debug, Default)]
 struct Clock {
     /// The time that `text` names.
@@ -88,8 +85,7 @@ impl Clock {
 }
 
 impl Frame<'_> {
-    /// Appends the frame as one line with its LF, at most `max_bytes` long (a run.completed
-    /// [`limits::COMPLETED_FACTOR`] times that).
+    /// The line has its LF and is at most `max_bytes` long; a run.completed [`limits::COMPLETED_FACTOR`] times that.
     pub fn write(&mut self, max_bytes: usize, out: &mut Vec<u8>) {
         let completed = matches!(&**self.body, Body::Terminal(end) if matches!(end.outcome, Outcome::Completed { .. }));
         let limit = if completed { max_bytes.saturating_mul(limits::COMPLETED_FACTOR) } else { max_bytes };

@@ -7,20 +7,16 @@ use super::parts::IsRedacted;
 use super::text::{Json, Text};
 use crate::json::{encode, put_number, put_string};
 
-/// A value in a frame.
 pub(crate) trait FrameValue: HasForm {
-    /// Appends the value as JSON.
     fn put(&self, out: &mut Vec<u8>, proof: IsRedacted);
 }
 
 /// A value whose fields stand in an object of a frame.
 pub(crate) trait FrameObject {
-    /// The object with these fields alone.
     const OBJECT: ObjectForm;
     /// The fields as a part of another object.
     const MEMBER: Member = Member::All(&Self::OBJECT);
 
-    /// Writes the fields.
     fn put_fields(&self, object: &mut ObjectWriter<'_>);
 }
 
@@ -29,7 +25,6 @@ pub(crate) trait Known {
     /// The form of the value where it is shown.
     const FORM: Form;
 
-    /// Whether it is shown.
     fn is_known(&self) -> bool;
 }
 
@@ -59,7 +54,6 @@ impl Known for bool {
     }
 }
 
-/// A JSON object that is being written.
 pub(crate) struct ObjectWriter<'o> {
     out: &'o mut Vec<u8>,
     empty: bool,
@@ -67,7 +61,7 @@ pub(crate) struct ObjectWriter<'o> {
 }
 
 impl ObjectWriter<'_> {
-    /// Writes an entry. `key` is a comma, the key in quotes and a colon.
+    /// `key`: a comma, the key in quotes and a colon.
     #[inline(always)]
     pub(crate) fn entry(&mut self, key: &'static str, value: &(impl FrameValue + ?Sized)) {
         let key = if std::mem::take(&mut self.empty) { &key[1..] } else { key };
@@ -76,7 +70,6 @@ impl ObjectWriter<'_> {
     }
 }
 
-/// Writes an object.
 #[inline(always)]
 pub(crate) fn put_object(out: &mut Vec<u8>, proof: IsRedacted, write: impl FnOnce(&mut ObjectWriter<'_>)) {
     out.push(b'{');
@@ -84,7 +77,6 @@ pub(crate) fn put_object(out: &mut Vec<u8>, proof: IsRedacted, write: impl FnOnc
     out.push(b'}');
 }
 
-/// Makes a type with fields a value too.
 macro_rules! object_value {
     ($name:ident $(<$life:lifetime>)?) => {
         impl $(<$life>)? $crate::protocol::form::HasForm for $name $(<$life>)? {
@@ -144,7 +136,6 @@ described! {
     CheckpointId => Form::Text;
 }
 
-/// Writes each of these types by one expression.
 macro_rules! values {
     ($($type:ty, $it:ident, $out:ident => $write:expr;)*) => {$(
         impl $crate::protocol::frame_value::FrameValue for $type {
@@ -227,7 +218,7 @@ impl<T: HasForm> Known for &Option<T> {
     }
 }
 
-/// Appends a word of the protocol, which needs no escape.
+/// A word of the protocol needs no escape.
 #[inline]
 pub(crate) fn put_word(word: &'static str, out: &mut Vec<u8>) {
     out.push(b'"');

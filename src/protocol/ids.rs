@@ -1,5 +1,5 @@
-//! The ids in messages and frames, and the names of sessions, a type each. Those of the agent's messages and tool calls hold numbers, so that an id
-//! takes no memory of its own.
+//! The ids in messages and frames, and the names of sessions, a type each. Those of the agent's messages and tool calls
+//! hold numbers, so that an id takes no memory of its own.
 
 use super::limits::SESSION_ID_BYTES;
 use crate::json::put_number;
@@ -26,13 +26,12 @@ macro_rules! text_ids {
 }
 
 text_ids! {
-    /// The id of a question, as an answer names it.
     QuestionId;
     /// The id of an inbound message, which `reply_to` returns.
     InboundId;
-    /// The id of a run: `^[A-Za-z0-9._:-]{1,128}$`. No character of it needs an escape in JSON.
+    /// `^[A-Za-z0-9._:-]{1,128}$`. No character of it needs an escape in JSON.
     RunId;
-    /// The id of an agent's session: 1 to [`SESSION_ID_BYTES`] bytes, so that a run.start can name it.
+    /// 1 to [`SESSION_ID_BYTES`] bytes, so that a run.start can name it.
     SessionId;
     /// The name that a person gives to a session: 1 to 64 letters, digits, `-`, `_` and `.`, the first a letter or digit.
     SessionName;
@@ -58,23 +57,21 @@ macro_rules! any_text {
 any_text!(QuestionId InboundId);
 
 impl RunId {
-    /// The form of an id that an orchestrator chooses.
+    /// An id that an orchestrator chooses.
     pub(crate) const PATTERN: &str = "^[A-Za-z0-9._:-]{1,128}$";
 
-    /// The id, if an orchestrator may choose it.
     pub fn new(id: &str) -> Option<RunId> {
         let legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b':' | b'-');
         ((1..=128).contains(&id.len()) && id.bytes().all(legal)).then(|| RunId(id.to_owned()))
     }
 
-    /// The id of a run for which the orchestrator chose none. `random`: letters and digits.
+    /// For a run whose orchestrator chose none. `random`: letters and digits.
     pub fn generated(random: &str) -> RunId {
         RunId(format!("run_{random}"))
     }
 }
 
 impl SessionId {
-    /// The id, if it has a valid length.
     pub fn new(id: impl Into<String>) -> Option<SessionId> {
         let id = id.into();
         (1..=SESSION_ID_BYTES).contains(&id.len()).then_some(SessionId(id))
@@ -86,7 +83,7 @@ impl SessionId {
         SessionId::new(id).filter(|_| plain && !id.starts_with(['-', '.']))
     }
 
-    /// Redacts the id. It can no longer be used to resume the session.
+    /// A redacted id can no longer be used to resume the session.
     pub(super) fn redact(&mut self, redactor: &Redactor) {
         if let Cow::Owned(clean) = redactor.redact(&self.0) {
             self.0 = clean;
@@ -95,7 +92,6 @@ impl SessionId {
 }
 
 impl SessionName {
-    /// The name, if it has the form of one.
     pub fn new(name: &str) -> Option<SessionName> {
         let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
         let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
@@ -111,11 +107,11 @@ pub enum MessageId {
     Result(u64),
 }
 
-/// The id of a tool call: `c_1`.
+/// `c_1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CallId(pub u64);
 
-/// The id of a further prompt: `p_1`.
+/// `p_1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PromptId(pub u64);
 
@@ -125,7 +121,6 @@ impl PromptId {
     }
 }
 
-/// The id of a checkpoint of the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CheckpointId {
     /// `p_1`: before this prompt. `p_0`: before the prompt of run.start.
@@ -135,10 +130,8 @@ pub enum CheckpointId {
 }
 
 impl CheckpointId {
-    /// The form of an id in a message.
     pub(super) const PATTERN: &'static str = "^[pr]_[0-9]{1,18}$";
 
-    /// The id with this form.
     pub fn read(text: &str) -> Option<CheckpointId> {
         let (kind, number) = text.split_once('_')?;
         let digits = (1..=18).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit());
@@ -182,7 +175,6 @@ impl CallId {
     }
 }
 
-/// Appends an id as a JSON string.
 fn write(prefix: &str, number: u64, out: &mut Vec<u8>) {
     out.push(b'"');
     out.extend_from_slice(prefix.as_bytes());

@@ -18,35 +18,29 @@ pub fn media_type(first: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// A file that holds an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
     /// The image's place among the images, as the subject of a message about it.
     pub subject: Sentence,
-    /// The absolute path.
+    /// Absolute.
     pub path: PathBuf,
     pub media_type: &'static str,
-    /// The size.
     pub bytes: u64,
 }
 
 impl Image {
-    /// The text that stands for the data: a driver writes it as the value of a key `data`, [`with_data`] replaces it, and
-    /// recordings show it.
+    /// Stands for the data: drivers write it as the value of `data`, [`with_data`] replaces it, recordings show it.
     pub fn label(&self) -> String {
         format!("[{}, {} bytes]", self.media_type, self.bytes)
     }
 
-    /// The key and the label in a line of JSON.
     fn field(&self) -> String {
         format!("\"data\":\"{}\"", self.label())
     }
 }
 
-/// The line with the data of the images instead of their labels. `None`: the line lacks the labels. `read`: reads a file.
-///
-/// The labels stand in the order of the images. No text in the line can be mistaken for a label, because JSON escapes the
-/// quotes in a text.
+/// The line with the data of the images instead of their labels, which stand in the order of the images. No text in the
+/// line can be mistaken for a label, because JSON escapes the quotes in a text. `None`: the line lacks the labels.
 pub fn with_data<E>(
     line: &str,
     images: &[Image],

@@ -16,44 +16,32 @@ use crate::json::{Fields, deeper_than, string};
 use crate::redact::Redactor;
 use crate::suggest::{either, nearest, shown};
 
-/// The kinds of inbound lines.
 #[derive(Debug)]
 pub enum Message {
-    /// A line that is not a message.
     Malformed(Flaw),
     /// A message whose `v` is not `"1"`.
     Unsupported,
-    /// A type that this version does not know.
     UnknownType(String),
-    /// run.start.
     Start(Box<Payload>),
-    /// run.input that answers a question.
     Answer(AnswerInput),
     /// run.input with a further prompt, or with the end of the prompts.
     Prompt(PromptInput),
-    /// run.cancel.
     Cancel {
-        /// The reason, if the message states one.
         reason: Option<Text>,
-        /// The part to cancel.
         scope: CancelScope,
     },
 }
 
-/// The part of a run that a cancel ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CancelScope {
-    /// The whole run.
     #[default]
     Run,
-    /// The running turn of a conversation.
     Turn,
 }
 
 const ID: Form = Form::Shaped(&TextRule { most: Some(limits::ID_CHARS), ..TextRule::matching("") });
 const RUN_ID: Form = Form::Shaped(&TextRule::matching(RunId::PATTERN));
 
-/// The envelope of a message.
 pub const ENVELOPE_IN: ObjectForm = ObjectForm {
     name: "Message",
     members: &[
@@ -66,7 +54,6 @@ pub const ENVELOPE_IN: ObjectForm = ObjectForm {
     ],
 };
 
-/// The payload of run.start.
 const START: ObjectForm = ObjectForm {
     name: "Start",
     members: &[
@@ -75,7 +62,6 @@ const START: ObjectForm = ObjectForm {
     ],
 };
 
-/// The payload of run.cancel.
 const CANCEL: ObjectForm = ObjectForm {
     name: "Cancel",
     members: &[
@@ -89,7 +75,6 @@ const CANCEL: ObjectForm = ObjectForm {
     ],
 };
 
-/// The three inbound messages.
 pub const MESSAGES: [MessageForm; 3] = [
     MessageForm { name: "run.start", doc: "Starts the run.", payloads: &[&START] },
     MessageForm {
@@ -110,26 +95,19 @@ pub const MESSAGES: [MessageForm; 3] = [
 /// The reason why a line is not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// The line is longer than [`limits::INBOUND_LINE_BYTES`].
     Length,
-    /// The line is not valid UTF-8, or not a JSON object.
     Form,
-    /// The line is nested deeper than [`limits::DEPTH`].
     Depth,
     /// A known key occurs twice in one object.
     Repeated,
-    /// `type` is absent or not a string.
     Type,
-    /// `id` is not a string, or too long.
     Id,
-    /// `run_id` is not a string.
     RunId,
-    /// `payload` is not an object.
     Payload,
 }
 
 impl Flaw {
-    /// The reason as a clause about the line.
+    /// A clause about the line, as "it".
     pub fn clause(self) -> String {
         match self {
             Flaw::Length => format!("it is longer than {} MiB", limits::INBOUND_LINE_BYTES >> 20),
@@ -144,35 +122,30 @@ impl Flaw {
     }
 }
 
-/// The run that a message names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Addressee {
-    /// The message names no run.
     #[default]
     Unnamed,
     Run(RunId),
-    /// The message names a text that cannot be the id of a run.
+    /// A text that cannot be the id of a run.
     Invalid,
 }
 
-/// A message and the fields of its envelope.
 #[derive(Debug)]
 pub struct Inbound {
-    /// The message's id, for `reply_to`.
+    /// For `reply_to`.
     pub id: Option<InboundId>,
-    /// The run that the message names.
     pub run: Addressee,
     pub message: Message,
 }
 
 impl Inbound {
-    /// A message without an envelope.
     pub fn bare(message: Message) -> Inbound {
         Inbound { id: None, run: Addressee::Unnamed, message }
     }
 }
 
-/// Reads one line, without its LF. `None`: a blank line.
+/// `line`: without its LF. `None`: it is blank.
 pub fn parse(line: &[u8]) -> Option<Inbound> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     if line.iter().all(u8::is_ascii_whitespace) {
@@ -238,8 +211,7 @@ fn read(fields: &Fields<'_>, id: &Option<String>, run_id: &Option<String>) -> Re
     Ok(if supported { known } else { Message::Unsupported })
 }
 
-/// Adds the unknown fields of an envelope that look like one which is missing. Other unknown fields of an envelope are
-/// the sender's own.
+/// Adds the unknown fields of an envelope that look like one which is missing. The others are the sender's own.
 fn add_misspelt(envelope: &Fields<'_>, unknown: &mut UnknownNames) {
     // Every other short name would resemble `v`, `id` and `ts`.
     let missing = || ENVELOPE_IN.keys().filter(|key| key.len() > 2 && envelope.get(key).is_none());
@@ -265,7 +237,6 @@ fn unknown_in(fields: &Fields<'_>) -> UnknownNames {
     unknown
 }
 
-/// The text of the warning about a message of an unknown type.
 pub(crate) fn unknown_type(kind: &str, redactor: &Redactor) -> String {
     let types = || MESSAGES.iter().map(|message| message.name);
     let remark = match nearest(kind, types()) {

@@ -7,28 +7,23 @@ use super::unknown::UnknownNames;
 use crate::json::{Fields, string};
 use serde_json::value::RawValue;
 
-/// The payload of a run.input, with its shape checked.
 #[derive(Debug, Default)]
 pub struct AnswerInput {
-    /// The question that is answered. `None`: the field is missing or not a string.
+    /// `None`: the field is missing or not a string.
     pub question_id: Option<QuestionId>,
-    /// The answer. `None`: the message does not have exactly one of value, declined and value_from, or
-    /// has a malformed one.
+    /// `None`: the message does not have exactly one of value, declined and value_from, or has a malformed one.
     pub given: Option<Given>,
     /// Free text for the agent, to go with a denial.
     pub message: Option<Text>,
     /// The input for the tool whose permission is granted, a JSON object. Makes another answer invalid.
     pub updated_input: Option<String>,
-    /// The message's unknown fields. Empty for an answer from a script.
+    /// Empty for an answer from a script.
     pub unknown: UnknownNames,
 }
 
-/// The content of a run.input.
 #[derive(Debug)]
 pub enum Given {
-    /// `value`.
     Value(Box<RawValue>),
-    /// `declined: true`.
     Declined,
     /// `value_from: {"env": NAME}`.
     FromEnv(String),
@@ -42,19 +37,16 @@ const MESSAGE: Member = Member::field("message", "Free text for the agent, to go
 const UPDATED_INPUT: Member =
     Member::field("updated_input", "With allow_once: the input to use for the tool.", Form::AnyObject, true);
 
-/// An answer.
 pub(super) const VALUE: ObjectForm = ObjectForm {
     name: "Answer",
     members: &[QUESTION_ID, Member::field("value", "The answer.", Form::Any, false), MESSAGE, UPDATED_INPUT],
 };
 
-/// A refusal to answer.
 pub(super) const DECLINED: ObjectForm = ObjectForm {
     name: "DeclinedAnswer",
     members: &[QUESTION_ID, Member::field("declined", "The question is declined.", Form::True, false), MESSAGE],
 };
 
-/// An answer from outside the message.
 pub(super) const VALUE_FROM: ObjectForm = ObjectForm {
     name: "AnswerFrom",
     members: &[
@@ -77,18 +69,17 @@ const FILE: ObjectForm = ObjectForm {
     members: &[Member::field("file", "A path, relative to this process's directory.", Form::Text, false)],
 };
 
-/// The keys of an answer, in whatever way it is given.
 pub(super) fn answer_keys() -> impl Iterator<Item = &'static str> {
     VALUE.keys().chain(["declined", "value_from"])
 }
 
 impl AnswerInput {
-    /// Parses an answer from a script. `None`: a known key is repeated.
+    /// For an answer from a script. `None`: a known key is repeated.
     pub fn parse(payload: &RawValue) -> Option<AnswerInput> {
         Fields::parse(payload.get()).map_or_else(|| Some(AnswerInput::default()), |fields| AnswerInput::read(&fields))
     }
 
-    /// Reads the payload of a run.input. `None`: a known key is repeated, so the message is malformed.
+    /// `None`: a known key is repeated, so the message is malformed.
     pub(super) fn read(fields: &Fields<'_>) -> Option<AnswerInput> {
         let mut input = AnswerInput::default();
         if fields.repeats_one_of(answer_keys()) {
@@ -117,7 +108,7 @@ impl AnswerInput {
     }
 }
 
-/// Reads a value_from. `Some(None)`: it is invalid. `None`: a key is repeated.
+/// `Some(None)`: it is invalid. `None`: a key is repeated.
 fn value_from(raw: &RawValue) -> Option<Option<Given>> {
     let Some(fields) = Fields::parse(raw.get()) else { return Some(None) };
     if fields.repeats_one_of(["env", "file"]) {
@@ -130,7 +121,6 @@ fn value_from(raw: &RawValue) -> Option<Option<Given>> {
     })
 }
 
-/// The keys of `value_from`.
 pub(super) fn source_keys() -> impl Iterator<Item = &'static str> {
     ENV.keys().chain(FILE.keys())
 }

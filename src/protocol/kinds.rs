@@ -18,16 +18,14 @@ use super::words::{
     Category, CheckpointState, Level, PhaseState, PromptState, Resolution, Status, ToolState, WaitingOn, Warning,
 };
 
-/// A kind of run.progress.
 #[derive(Clone, Copy, Debug)]
 pub struct KindForm {
-    /// The payload's `kind`.
     pub name: &'static str,
-    /// The meaning, in sentences. May begin with a blank.
+    /// In sentences. May begin with a blank.
     pub doc: &'static str,
     /// The lowest level at which the kind is emitted.
     pub level: Level,
-    /// The fields of the kind, in addition to those of all kinds.
+    /// Without those of all kinds.
     pub fields: &'static ObjectForm,
 }
 
@@ -44,7 +42,7 @@ macro_rules! kinds {
         pub(crate) enum KindName { $($variant),* }
 
         impl KindName {
-            /// The kind with this word. `None`: it is unknown, and the reader must ignore it.
+            /// `None`: it is unknown, and the reader must ignore it.
             pub(crate) fn from_word(word: &str) -> Option<KindName> {
                 match word {
                     $($word => Some(KindName::$variant),)*
@@ -60,10 +58,8 @@ macro_rules! kinds {
         )*}
 
         impl $name {
-            /// The words of all kinds.
             pub const NAMES: &'static [&'static str] = &[$($word),*];
 
-            /// Every kind, in the order of the table.
             pub const KINDS: &'static [KindForm] = &[$(KindForm {
                 name: $word,
                 doc: concat!($($about),*),
@@ -77,12 +73,10 @@ macro_rules! kinds {
                 },
             }),*];
 
-            /// The word of the kind.
             pub fn kind(&self) -> &'static str {
                 match self { $($name::$variant { .. } => $word,)* }
             }
 
-            /// The lowest level at which this kind is emitted.
             pub fn level(&self) -> Level {
                 match self { $($name::$variant { .. } => Level::$level,)* }
             }
@@ -116,7 +110,6 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// The kinds of run.progress.
     #[derive(Clone, Debug)]
     pub enum ProgressKind {
         /// The state of the run.

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::hash::Hash;
 use std::ops::{Deref, DerefMut};
 
-/// The first `LIMIT` elements of a list, and the number of dropped ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limited<T, const LIMIT: usize> {
     kept: Vec<T>,
@@ -12,13 +11,12 @@ pub struct Limited<T, const LIMIT: usize> {
 }
 
 impl<T, const LIMIT: usize> Limited<T, LIMIT> {
-    /// Appends another list, and adds up the dropped elements.
+    /// Adds up the dropped elements.
     pub fn append(&mut self, more: Self) {
         self.dropped += more.dropped;
         self.extend(more);
     }
 
-    /// The number of dropped elements.
     pub fn dropped(&self) -> usize {
         self.dropped
     }
@@ -28,8 +26,7 @@ impl<T, const LIMIT: usize> Limited<T, LIMIT> {
         &mut self.kept
     }
 
-    /// A sentence about the dropped elements, for a warning. `one` and `many`: the noun for an element; `of`: the owner
-    /// of the list. `None`: nothing was dropped.
+    /// `one` and `many`: the noun for an element; `of`: the owner of the list. `None`: nothing was dropped.
     pub fn warning(&self, one: &str, many: &str, of: &str) -> Option<String> {
         let noun = if self.dropped == 1 { one } else { many };
         (self.dropped > 0).then(|| format!("Dropped {} {noun} of {of}: the limit is {LIMIT}", self.dropped))
@@ -121,7 +118,6 @@ mod tests {
         assert_eq!(unique(&all, |one| *one), [true, false, false, true, true]);
     }
 
-    /// A key that counts how often it is looked at.
     struct Counted<'c>(usize, &'c Cell<usize>);
     impl PartialEq for Counted<'_> {
         fn eq(&self, other: &Self) -> bool {

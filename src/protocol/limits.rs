@@ -1,18 +1,16 @@
 //! Every limit of the protocol, as a constant with its unit in the name.
 
-/// The longest inbound line, in bytes, without its LF.
+/// Without its LF.
 pub const INBOUND_LINE_BYTES: usize = 16 << 20;
-/// The longest line of an agent, in bytes. A longer one is skipped with a warning.
+/// A longer line is skipped with a warning.
 pub const AGENT_LINE_BYTES: usize = 64 << 20;
 /// The deepest nesting of an inbound message; its own object is level 1.
 pub const DEPTH: usize = 128;
-/// The longest inbound `id`, in characters.
+/// Of an inbound `id`.
 pub const ID_CHARS: usize = 128;
 /// The default of `max_frame_bytes`, LF included.
 pub const FRAME_BYTES: usize = 256 << 10;
-/// The smallest `max_frame_bytes`.
 pub const FRAME_BYTES_MIN: usize = 16 << 10;
-/// The largest `max_frame_bytes`.
 pub const FRAME_BYTES_MAX: usize = 64 << 20;
 /// The maximum size of a run.completed, as a multiple of `max_frame_bytes`.
 pub const COMPLETED_FACTOR: usize = 16;
@@ -26,24 +24,21 @@ pub const PROMPT_BYTES: usize = 8 << 20;
 pub const FIELD_BYTES: usize = 1 << 20;
 /// The maximum size of `agent_args` and `env` together, in bytes without their NULs and equals signs.
 pub const ARGUMENTS_BYTES: usize = 128 << 10;
-/// The largest structured result, in bytes of JSON.
+/// Of a structured result, in JSON.
 pub const RESULT_BYTES: usize = 4 << 20;
-/// The largest file of the configuration, in bytes.
+/// Of one file.
 pub const CONFIG_BYTES: usize = 1 << 20;
-/// The largest `metadata`, in bytes of JSON as it was sent.
+/// Of JSON as it was sent.
 pub const METADATA_BYTES: usize = 64 << 10;
-/// The longest secret, in bytes.
 pub const SECRET_BYTES: usize = 64 << 10;
-/// The maximum size of a tool's output in one frame, in bytes.
+/// In one frame.
 pub const TOOL_OUTPUT_BYTES: usize = 64 << 10;
-/// The maximum size of an agent's stderr in a failure, in bytes.
 pub const STDERR_TAIL_BYTES: usize = 8 << 10;
-/// The maximum size of an agent's own message about its failure, in bytes.
+/// Of the agent's own message about its failure.
 pub const AGENT_MESSAGE_BYTES: usize = 4 << 10;
 /// The maximum size, in bytes, of all unfinished messages, tools and questions of an agent, and separately of all lines
 /// that the agent has not read.
 pub const KEPT_BYTES: usize = 32 << 20;
-/// The maximum number of an agent's requests that wait for answers.
 pub const WAITING_REQUESTS: usize = 1000;
 /// The maximum number of artifacts in a terminal frame.
 pub const ARTIFACTS: usize = 1000;
@@ -51,7 +46,6 @@ pub const ARTIFACTS: usize = 1000;
 pub const REPORTED: usize = 1_000_000;
 /// The maximum number of entries in each list of unanswered questions in run.completed.
 pub const LEFT_LISTED: usize = 20;
-/// The longest `session_id`, in bytes.
 pub const SESSION_ID_BYTES: usize = 1024;
 /// The longest question header, in characters.
 pub const HEADER_CHARS: usize = 12;
@@ -59,7 +53,6 @@ pub const HEADER_CHARS: usize = 12;
 pub const OPTIONS: usize = 1000;
 /// The maximum number of questions in one request.
 pub const QUESTIONS: usize = 100;
-/// The maximum number of entries of a plan.
 pub const PLAN_ENTRIES: usize = 1000;
 /// The maximum number of commands that verify a phase, or that set up a worktree.
 pub const COMMANDS: usize = 20;
@@ -92,5 +85,4 @@ pub const TOOL_CALLS: usize = 16;
 /// The longest time, in seconds (a hundred years). Longer times are reduced to it.
 pub const SECONDS: f64 = 3_153_600_000.0;
 
-/// The maximum number of further prompts that wait for their turn.
 pub const PROMPTS_WAITING: usize = 32;

@@ -10,10 +10,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashSet};
 
-/// The rule for servers that a person typed, as the rest of a sentence.
+/// For servers that a person typed: the rest of a sentence.
 pub(crate) const EXPECTED: &str = r#"must be a list of {name, command, args, env, required}, or of {name, url, headers, transport, required}, or {"mcpServers": {NAME: {…}}} with the same keys except name"#;
 
-/// The rule for a list of servers.
 pub(crate) const SERVERS: &str = "a list of {name, command, args, env, required}, or of {name, url, headers, transport, \
                                   required}, of at most 1024 servers whose secrets total at most 256 KiB and 1000 lines";
 const KEYS: &str = "a list in which each server has either `command`, with `args` and `env`, or `url`, with `headers` and \
@@ -25,17 +24,15 @@ const HEADERS: &str = "a list in which `headers` are an object of strings: each 
 const TRANSPORT: &str = "a list in which each `transport` is \"http\" or \"sse\"";
 const REQUIRED: &str = "a list in which each `required` is true or false";
 
-/// An MCP server for the agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct McpServer {
-    /// The server's name, as the agent sees it.
+    /// As the agent sees it.
     pub name: String,
-    /// The way to the server.
     #[serde(flatten)]
     pub access: McpAccess,
     /// Whether the run waits for the server, and fails without it.
     pub required: bool,
-    /// The launcher between the agent and a server that it starts. Not part of run.start.
+    /// Between the agent and a server that it starts. Not part of run.start.
     #[serde(skip)]
     pub launcher: Option<Launcher>,
 }
@@ -43,38 +40,29 @@ pub struct McpServer {
 /// The start of this program that starts a server of a run and reports to the run what becomes of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launcher {
-    /// This program's file.
     pub program: String,
     /// The arguments before the server's own command.
     pub args: Vec<String>,
 }
 
-/// The way to an MCP server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum McpAccess {
-    /// The agent starts the server and speaks with it over stdio.
     Stdio {
-        /// The server's program.
         command: String,
-        /// The program's arguments.
         args: Vec<String>,
-        /// Variables to add to its environment.
         env: BTreeMap<String, String>,
     },
-    /// The agent reaches the server by its URL.
     Remote {
-        /// The protocol over HTTP.
         transport: McpTransport,
-        /// The server's URL.
         url: String,
-        /// Headers to send with each request. Their values are secrets.
+        /// Sent with each request. The values are secrets.
         headers: BTreeMap<String, String>,
     },
 }
 
 const FILLED: Form = Form::Shaped(&TextRule::FILLED);
-/// A URL as [`url`] accepts it, as far as a pattern can say so.
+/// As [`url`] accepts it, as far as a pattern can say so.
 const WEB: Form =
     Form::Shaped(&TextRule::matching(r"^[Hh][Tt][Tt][Pp][Ss]?://[^\s/?#\\:@][^\s/?#\\@]*([/?#\\][^\s]*)?$"));
 const NAME_FIELD: Member = Member::field("name", "The server's name, as the agent sees it.", FILLED, false);
@@ -116,7 +104,7 @@ impl McpServer {
         McpServer { name: name.into(), access, required: true, launcher: None }
     }
 
-    /// The program and the arguments with which the agent starts the server. `None`: the agent reaches it by its URL.
+    /// `None`: the agent reaches it by its URL.
     pub fn command_line(&self) -> Option<(&str, Vec<&str>)> {
         let McpAccess::Stdio { command, args, .. } = &self.access else { return None };
         let own = args.iter().map(String::as_str);
@@ -128,7 +116,6 @@ impl McpServer {
         })
     }
 
-    /// The headers of a server that the agent reaches by its URL.
     pub fn headers(&self) -> Option<&BTreeMap<String, String>> {
         match &self.access {
             McpAccess::Stdio { .. } => None,
@@ -136,8 +123,7 @@ impl McpServer {
         }
     }
 
-    /// The values to redact: each variable and header, and the credentials alone where a scheme such as Bearer precedes
-    /// them.
+    /// Each variable and header, and the credentials alone where a scheme such as Bearer precedes them.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
         let values = match &self.access {
             McpAccess::Stdio { env: values, .. } | McpAccess::Remote { headers: values, .. } => values,
@@ -149,11 +135,9 @@ impl McpServer {
     }
 }
 
-/// The keys of a server that the agent starts, and of one that it reaches.
 const STDIO_KEYS: [&str; 3] = ["command", "args", "env"];
 const REMOTE_KEYS: [&str; 3] = ["url", "headers", "transport"];
 
-/// Reads the value of the field `mcp_servers`.
 pub(super) fn mcp_servers(raw: &RawValue) -> Read<Vec<McpServer>> {
     let all: Vec<McpServer> = list(raw).ok_or(Some(SERVERS))?.into_iter().map(server).collect::<Result<_, _>>()?;
     if secrets_fit(all.iter().flat_map(McpServer::secrets)) { Ok(all) } else { Err(Some(SERVERS)) }
@@ -192,7 +176,7 @@ fn transport(raw: &RawValue) -> Read<McpTransport> {
     non_empty(raw).ok().and_then(|word| McpTransport::from_word(&word)).ok_or(Some(TRANSPORT))
 }
 
-/// Reads a URL. A user or password in it would be on the agent's command line, and is not redacted.
+/// A user or password in it would be on the agent's command line, and is not redacted.
 fn url(raw: &RawValue) -> Read<String> {
     let url = non_empty(raw).map_err(|_| Some(URL))?;
     let is_web = |scheme: &str| ["http", "https"].iter().any(|word| scheme.eq_ignore_ascii_case(word));
@@ -203,7 +187,6 @@ fn url(raw: &RawValue) -> Read<String> {
     if names_host && is_clean { Ok(url) } else { Err(Some(URL)) }
 }
 
-/// Reads headers, whose names are tokens of HTTP.
 fn headers(raw: &RawValue) -> Read<BTreeMap<String, String>> {
     let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
     let fits = |name: &str, value: &str| {
@@ -215,8 +198,7 @@ fn headers(raw: &RawValue) -> Read<BTreeMap<String, String>> {
     if good { Ok(all.into_iter().collect()) } else { Err(Some(HEADERS)) }
 }
 
-/// The servers in `{"mcpServers":{NAME:{"command":…}}}` as a list. `None`: the text is not such an object. Error: the
-/// mistake, as the rest of a sentence about the text.
+/// `None`: the text is not `{"mcpServers":{NAME:{…}}}`. Error: the mistake, as the rest of a sentence about the text.
 pub(crate) fn by_name(text: &str) -> Result<Option<Box<RawValue>>, String> {
     let Some(outer) = Fields::parse(text).filter(|fields| fields.get("mcpServers").is_some()) else { return Ok(None) };
     let wrong = || EXPECTED.to_owned();

@@ -6,7 +6,6 @@ pub(crate) use super::kinds::KindName;
 pub use super::kinds::{KindForm, ProgressKind};
 pub use super::wire::{ENVELOPE_OUT, FRAMES};
 
-/// The types of all messages and frames.
 pub const TYPES: &[&str] = &{
     let mut types = [""; MESSAGES.len() + FRAMES.len()];
     let mut at = 0;

@@ -41,7 +41,7 @@ pub const FOREIGN: &[(&str, &Field)] = &[
     ("turnlimit", field!(max_turns)),
 ];
 
-/// The limit that an unknown field was meant to be. `None`: it resembles no limit.
+/// `None`: it resembles no limit.
 pub(crate) fn meant(name: &str) -> Option<&'static Field> {
     let plain = name.replace(['_', '-'], "").to_lowercase();
     let foreign = || FOREIGN.iter().find(|(word, _)| *word == plain).map(|(_, field)| *field);

@@ -24,7 +24,6 @@ pub use super::text::{Json, Text};
 pub use super::workflow::{MovedFile, PhaseReport, RuleViolation, WorkflowEnd, WorkflowStarted};
 
 objects! {
-    /// run.started.
     #[derive(Clone, Debug)]
     pub struct Started {
         /// The agent.
@@ -43,7 +42,6 @@ objects! {
         pub truncated: bool as known,
     }
 
-    /// The agent of a run.
     #[derive(Clone, Debug)]
     pub struct AgentName {
         /// The agent's name, as in the request.
@@ -54,7 +52,6 @@ objects! {
         pub version: Option<Text> as text,
     }
 
-    /// The version of the protocol.
     #[derive(Clone, Debug)]
     pub struct ProtocolVersion {
         /// The major version.
@@ -67,11 +64,10 @@ objects! {
 }
 
 impl ProtocolVersion {
-    /// The version that this program speaks.
     pub const OURS: ProtocolVersion = ProtocolVersion { v: "1", minor: 2, spektacular: env!("CARGO_PKG_VERSION") };
 }
 
-/// The metadata of run.start, as it was sent. A frame shows an empty object if there is none.
+/// As it was sent. A frame shows an empty object if there is none.
 #[derive(Clone, Debug, Default)]
 pub struct Metadata(pub Option<Json>);
 
@@ -82,12 +78,10 @@ impl Parts for Metadata {
 }
 
 objects! {
-    /// run.progress: the kind with its own fields, and the fields of all kinds.
     #[derive(Clone, Debug)]
     pub struct Progress {
         /// A line for people.
         pub text: Text as text,
-        /// The kind of the progress, with its fields.
         pub about: ProgressKind as flat text,
         /// For work of a sub-agent: the tool call that started the sub-agent.
         pub parent_call_id: Option<CallId> as known,
@@ -97,12 +91,11 @@ objects! {
 }
 
 impl Progress {
-    /// Progress of the run itself, outside sub-agents.
+    /// Outside sub-agents.
     pub fn new(about: ProgressKind, text: impl Into<Text>) -> Progress {
         Progress { text: text.into(), parent_call_id: None, about, truncated: false }
     }
 
-    /// A warning.
     pub fn warning(code: Warning, text: impl Into<Sentence>) -> Progress {
         let (text, for_person) = text.into().into_texts();
         Progress::new(ProgressKind::Warning { code, retry_at: None, for_person }, text)
@@ -110,33 +103,23 @@ impl Progress {
 }
 
 sources! {
-    /// run.question.
     #[derive(Clone, Debug)]
     pub struct Question {
-        /// The question's id.
         pub question_id: QuestionId,
-        /// The group's id.
         pub group_id: String as name,
-        /// The number of questions in the group.
         pub group_size: usize,
-        /// The question, redacted.
+        /// Redacted.
         pub ask: Ask as text,
-        /// The time left to answer.
         pub timeout_s: Seconds,
-        /// The number of the attempt, from 1.
         pub attempt: u32,
-        /// The mistake in the last answer.
         pub error: Option<Text> as text,
-        /// Whether something was cut.
         pub truncated: bool,
     }
 }
 
 objects! {
-    /// The end of a run.
     #[derive(Clone, Debug)]
     pub struct Terminal {
-        /// The outcome of the run.
         pub outcome: Outcome as hidden text,
         /// The agent's session.
         pub session_id: Option<SessionId>,
@@ -148,7 +131,7 @@ objects! {
         pub duration_ms: u64,
         /// The metadata of run.start, as it was sent.
         pub metadata: Metadata as own,
-        /// The questions and permissions that nobody answered. Only run.completed shows it.
+        /// Only run.completed shows it.
         pub unattended: Unattended as hidden text,
         /// Whether the completion marker was in the agent's text.
         pub completion_detected: bool,
@@ -164,7 +147,6 @@ objects! {
 }
 
 impl Terminal {
-    /// The end of a run without an agent.
     pub fn new(outcome: Outcome) -> Terminal {
         Terminal {
             outcome,
@@ -183,7 +165,6 @@ impl Terminal {
     }
 }
 
-/// The body of a frame.
 #[derive(Clone, Debug)]
 pub enum Body {
     Started(Box<Started>),
@@ -221,12 +202,10 @@ impl Body {
         }
     }
 
-    /// Whether this is a heartbeat.
     pub fn is_heartbeat(&self) -> bool {
         matches!(self, Body::Progress(progress) if matches!(progress.about, ProgressKind::Heartbeat { .. }))
     }
 
-    /// The entry for an artifact in the list of a terminal frame.
     pub fn artifact(&self) -> Option<ArtifactRef> {
         match self {
             Body::Artifact(artifact) => Some(ArtifactRef { path: artifact.path.clone(), action: artifact.action }),
@@ -234,7 +213,6 @@ impl Body {
         }
     }
 
-    /// Whether this is the last frame.
     pub fn is_terminal(&self) -> bool {
         matches!(self, Body::Terminal(_))
     }

@@ -18,13 +18,10 @@ pub(crate) enum Rank {
 }
 
 impl Rank {
-    /// All ranks, in the order of cutting.
     pub(crate) const ALL: [Rank; 4] = [Rank::Output, Rank::List, Rank::Text, Rank::Own];
 }
 
-/// A list that can be cut.
 pub(crate) trait Cut {
-    /// The number of elements.
     fn count(&self) -> usize;
     /// Keeps the first `count` elements.
     fn cut(&mut self, count: usize);
@@ -40,7 +37,6 @@ impl<T> Cut for Vec<T> {
 }
 
 pub(crate) enum BodyPart<'a> {
-    /// Free text.
     Text(&'a mut Text),
     /// A part of an action that somebody approves. It is never cut.
     Action(&'a mut Text),
@@ -50,7 +46,7 @@ pub(crate) enum BodyPart<'a> {
     Whole(&'a mut Option<Text>),
     /// A text that the orchestrator may send back as an answer. It is never cut.
     Answer(&'a mut Text),
-    /// A list. The texts in it are visited as separate parts.
+    /// The texts in it are visited as separate parts.
     List(&'a mut dyn Cut),
     /// Foreign JSON, which can only be kept or dropped.
     Json(&'a mut Option<Json>),
@@ -61,7 +57,6 @@ pub(crate) type Visit<'v> = &'v mut dyn FnMut(Rank, BodyPart<'_>);
 /// The treatment of the texts and lists of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// They may be cut.
     Cut(Rank),
     /// They describe an action that somebody approves.
     Action,
@@ -71,9 +66,7 @@ pub(crate) enum Role {
     Answer,
 }
 
-/// A value with parts.
 pub(crate) trait Parts {
-    /// Calls `visit` with every part.
     fn visit(&mut self, role: Role, visit: Visit<'_>);
 }
 
@@ -138,8 +131,7 @@ impl Role {
     }
 }
 
-/// A value without free text: an id, a number, or a word of the protocol. Only such a value needs no role in a
-/// declaration.
+/// Without free text: an id, a number, or a word of the protocol. Only such a value needs no role in a declaration.
 pub(crate) trait Fixed {}
 
 macro_rules! fixed {
@@ -173,11 +165,11 @@ pub(crate) trait NameText {}
 impl NameText for String {}
 impl NameText for Option<String> {}
 
-/// Does nothing. Compiles only for a name.
+/// Compiles only for a name.
 #[inline(always)]
 pub(crate) fn check_name<T: NameText>(_: &T) {}
 
-/// Does nothing. Compiles only for a value without free text.
+/// Compiles only for a value without free text.
 #[inline(always)]
 pub(crate) fn check_fixed<T: Fixed>(_: &T) {}
 
@@ -185,7 +177,6 @@ pub(crate) fn check_fixed<T: Fixed>(_: &T) {}
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IsRedacted(());
 
-/// Redacts every part of a body.
 pub(super) fn redact(body: &mut impl Parts, redactor: &Redactor) -> IsRedacted {
     let clean = |text: &mut String| {
         if let Cow::Owned(clean) = redactor.redact(text) {

@@ -2,7 +2,6 @@
 
 use regex_lite::{Regex, RegexBuilder};
 
-/// The longest pattern, in bytes.
 pub(crate) const PATTERN_BYTES: usize = 4 << 10;
 /// The smallest and the largest size of a compiled pattern, in bytes. Each step between them doubles the size.
 pub(crate) const COMPILED_BYTES: (usize, usize) = (1 << 10, 64 << 10);
@@ -17,7 +16,7 @@ pub(crate) struct Pattern {
 }
 
 impl Pattern {
-    /// Compiles a pattern. `None`: its dialect is not supported, or it is too large.
+    /// `None`: the dialect is not supported, or the pattern is too large.
     pub(crate) fn new(pattern: &str) -> Option<Pattern> {
         if pattern.len() > PATTERN_BYTES {
             return None;
@@ -29,8 +28,7 @@ impl Pattern {
         })
     }
 
-    /// The match in a text, or in the beginning of a text that is too long. Returns the first group, or the whole match
-    /// if the pattern has no group.
+    /// Searches only the beginning of a text that is too long. Returns the first group, or the whole match without one.
     pub(crate) fn find<'t>(&self, text: &'t str) -> Option<&'t str> {
         let text = &text[..text.floor_char_boundary(self.longest)];
         let found = self.regex.captures(text)?;

@@ -12,16 +12,12 @@ use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
-/// A permission policy: one word for all requests, or one per category.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Permissions {
     /// Reading, searching and thinking are allowed, everything else is denied.
     ReadOnly,
-    /// The same policy for every category.
     All(Policy),
-    /// One policy per category.
     ByCategory {
-        /// The categories with an entry.
         named: BTreeMap<Category, Policy>,
         /// The entry `*`. `None`: the user is asked about the other categories.
         rest: Option<Policy>,
@@ -49,7 +45,6 @@ impl Default for Permissions {
 }
 
 impl Permissions {
-    /// Whether everything is allowed.
     pub fn allow_all(&self) -> bool {
         Category::ALL.iter().all(|category| self.policy(*category) == Policy::Allow)
     }
@@ -95,7 +90,6 @@ impl Permissions {
         if reads && self.leaves_reading() { Policy::Allow } else { self.policy(category) }
     }
 
-    /// Whether some action is denied.
     pub fn denies(&self) -> bool {
         Category::ALL.iter().any(|category| self.policy(*category) == Policy::Deny)
     }
@@ -109,8 +103,7 @@ impl Permissions {
             .all(|category| self.policy(*category) == if reads(category) { Policy::Allow } else { Policy::Deny })
     }
 
-    /// The strictest policy for these categories. `inside`: whether the action touches nothing outside the working
-    /// directory and the further directories.
+    /// `inside`: whether the action touches nothing outside the working directory and the further directories.
     pub fn strictest(&self, categories: impl Iterator<Item = Category>, inside: bool) -> Policy {
         let strictness = |policy: &Policy| match policy {
             Policy::Allow => 0,
@@ -157,10 +150,8 @@ impl Serialize for Permissions {
     }
 }
 
-/// The policy that lets an agent look at everything and change nothing.
 const READ_ONLY: &str = "read-only";
 
-/// The type of `permissions`, for messages; it names every category.
 const POLICIES: &str = "\"ask\", \"allow\", \"deny\", \"read-only\", or an object of these by tool category: read, edit, delete, move, \
     search, execute, fetch, think, agent, mcp, mode, other, or * for the rest";
 

@@ -10,7 +10,7 @@ use super::text::{Json, Text};
 use super::words::{McpState, PlanStatus, QuestionKind, Source, StopReason, TurnOrigin, TurnOutcome};
 
 objects! {
-    /// The usage of tokens and money. Unknown values are null in a frame.
+    /// Unknown values are null in a frame.
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct Usage {
         /// Input tokens, including cached ones.
@@ -29,7 +29,7 @@ objects! {
 }
 
 impl Usage {
-    /// The usage of a call of the model, whose `input` excludes the tokens that were read from a cache and written to it.
+    /// `input` excludes the tokens that were read from a cache and written to it.
     pub fn of_call(input: u64, (read, written): (u64, u64), output: u64, cost_usd: Option<f64>) -> Usage {
         Usage {
             input_tokens: Some(input.saturating_add(read).saturating_add(written)),
@@ -40,13 +40,12 @@ impl Usage {
         }
     }
 
-    /// The input and output tokens together. An unknown number counts as zero.
+    /// An unknown number counts as zero.
     pub(crate) fn tokens(&self) -> u64 {
         self.input_tokens.unwrap_or_default().saturating_add(self.output_tokens.unwrap_or_default())
     }
 
-    /// The sum of two usages, with the context of the later one, `other`. A value that is unknown in one of them counts
-    /// as zero.
+    /// The context is that of `other`, the later one. A value that is unknown in one of them counts as zero.
     pub fn plus(&self, other: &Usage) -> Usage {
         fn sum<T>(a: Option<T>, b: Option<T>, add: fn(T, T) -> T) -> Option<T> {
             match (a, b) {
@@ -79,7 +78,6 @@ impl Usage {
         }
     }
 
-    /// The tokens, in one short line.
     pub fn line(&self) -> String {
         let count = |n: Option<u64>| n.map_or_else(|| "unknown".to_owned(), |n| n.to_string());
         format!("{} tokens in, {} out", count(self.input_tokens), count(self.output_tokens))
@@ -87,7 +85,6 @@ impl Usage {
 }
 
 objects! {
-    /// An MCP server of the agent.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct McpServerState {
         /// The server's name.
@@ -111,7 +108,7 @@ objects! {
 }
 
 objects! {
-    /// The capabilities of a driver. Unknown ones are null in a frame.
+    /// Unknown ones are null in a frame.
     #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
     pub struct Capabilities {
         /// The kinds of question that the agent can ask.
@@ -154,7 +151,6 @@ impl Capabilities {
 }
 
 objects! {
-    /// An entry of a plan.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct PlanEntry {
         /// The text of the entry.
@@ -164,24 +160,19 @@ objects! {
     }
 }
 
-/// The entries of a plan.
 pub type Entries = Limited<PlanEntry, PLAN_ENTRIES>;
 
 /// Facts about the end of a tool call.
 #[derive(Clone, Debug, Default)]
 pub struct ToolFacts {
-    /// The exit code of a command.
     pub exit_code: Option<i64>,
-    /// The changes that an edit made.
     pub edits: Vec<FileEdit>,
 }
 
 sources! {
-    /// The changes to one file.
     #[derive(Clone, Debug)]
     pub struct FileEdit {
-        /// The path as the agent reports it. In a body, it is relative to the working directory if it is inside, otherwise
-        /// absolute.
+        /// As the agent reports it. In a body, relative to the working directory if it is inside, otherwise absolute.
         pub path: Text as inherited,
         /// The lines of hunks, each with its sign, or all lines of a created or deleted file.
         pub lines: Text as inherited,
@@ -190,47 +181,36 @@ sources! {
     }
 }
 
-/// The exit code of a command in a tool frame.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ToolExit {
-    /// The exit code. `None`: unknown.
+    /// `None`: unknown.
     pub code: Option<i64>,
     /// Whether the frame shows it, because the call is a command that ended.
     pub in_frame: bool,
 }
 
 impl FileEdit {
-    /// The changes to a file. `None`: there are none.
+    /// `None`: there are no lines.
     pub fn new(path: impl Into<Text>, lines: String) -> Option<FileEdit> {
         (!lines.is_empty()).then(|| FileEdit { path: path.into(), lines: lines.into(), is_cut: false })
     }
 }
 
 sources! {
-    /// The end of a turn of a conversation.
     #[derive(Clone, Debug)]
     pub struct TurnReport {
-        /// The number of the turn, from 1.
         pub number: u64,
-        /// The agent of the turn.
         pub agent: String as name,
-        /// The cause of the turn.
         pub origin: TurnOrigin,
-        /// The further prompt that the turn answers.
         pub prompt_id: Option<PromptId>,
-        /// The outcome, as that of a run.
         pub outcome: Outcome as text,
-        /// The usage of this turn.
         pub usage: Usage as text,
-        /// Whether the completion marker was in the agent's text.
         pub completion_detected: bool,
-        /// The questions and permissions of this turn that nobody answered.
         pub unattended: Unattended as text,
     }
 }
 
 impl TurnReport {
-    /// The outcome as a word.
     pub fn word(&self) -> TurnOutcome {
         match self.outcome {
             Outcome::Completed { .. } => TurnOutcome::Completed,
@@ -241,7 +221,6 @@ impl TurnReport {
 }
 
 objects! {
-    /// A permission or question that nobody answered.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct UnansweredItem {
         /// The tool's category for a permission, or the question's kind.
@@ -252,7 +231,6 @@ objects! {
 }
 
 objects! {
-    /// A count of unanswered questions, and the first of them.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct UnansweredItems {
         /// The number of unanswered questions.
@@ -263,7 +241,6 @@ objects! {
 }
 
 objects! {
-    /// The questions and permissions that nobody answered.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct Unattended {
         /// Permissions that were denied.
@@ -285,7 +262,7 @@ impl Unattended {
 }
 
 objects! {
-    /// The exit of the agent's process. At most one of the two numbers is set.
+    /// At most one of the two numbers is set.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct AgentExit {
         /// The exit code, unless a signal ended it.
@@ -295,29 +272,19 @@ objects! {
     }
 }
 
-/// The outcome of a run.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// The run completed with the agent's result.
     Completed {
-        /// The final answer.
         text: Text,
         /// The message whose pieces contain the whole text, if `text` is cut.
         message_id: Option<MessageId>,
-        /// Whether `text` is cut.
         text_cut: bool,
-        /// The structured result.
         structured_output: Option<Json>,
-        /// The reason why the model stopped.
         stop_reason: StopReason,
     },
-    /// The run failed.
     Failed(Failure),
-    /// The run was cancelled.
     Cancelled {
-        /// The reason that the canceller stated.
         reason: Option<Text>,
-        /// The source of the cancel.
         source: Source,
     },
 }
@@ -336,7 +303,6 @@ impl Parts for Outcome {
 }
 
 impl Outcome {
-    /// The file that a refused workflow concerns, if known.
     pub fn refused_target(&self) -> Option<Text> {
         match self {
             Outcome::Failed(failure) => failure.target.as_deref().cloned(),

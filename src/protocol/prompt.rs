@@ -10,24 +10,20 @@ use crate::json::{Fields, string};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// A further prompt of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FurtherPrompt {
-    /// The text. Never empty.
+    /// Never empty.
     pub text: Text,
     /// Whether the agent gets the prompt while it works, if it can take one.
     pub now: bool,
-    /// The paths of its images.
     pub images: Vec<String>,
     /// Whether the agent may take it as a command. `None`: as run.start says.
     pub raw: Option<bool>,
 }
 
-/// The content of a run.input with the key `prompt` or `end`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PromptInput {
     Prompt(FurtherPrompt),
-    /// `end: true`: no further prompt comes.
     End,
     /// `rewind`: the files become what they were at this checkpoint. `None`: no checkpoint can have that id.
     Rewind(Option<CheckpointId>),
@@ -37,7 +33,6 @@ pub enum PromptInput {
     Wrong(Cow<'static, str>),
 }
 
-/// A further prompt.
 pub(super) const PROMPT: ObjectForm = ObjectForm {
     name: "Prompt",
     members: &[
@@ -68,11 +63,9 @@ pub(super) const PROMPT: ObjectForm = ObjectForm {
     ],
 };
 
-/// The end of a conversation.
 pub(super) const END: ObjectForm =
     ObjectForm { name: "End", members: &[Member::field("end", "No further prompt comes.", Form::True, false)] };
 
-/// The way back to a checkpoint.
 pub(super) const REWIND: ObjectForm = ObjectForm {
     name: "Rewind",
     members: &[Member::field(
@@ -83,13 +76,12 @@ pub(super) const REWIND: ObjectForm = ObjectForm {
     )],
 };
 
-/// The keys of the payloads that answer no question.
 pub(super) fn keys() -> impl Iterator<Item = &'static str> {
     PROMPT.keys().chain(END.keys()).chain(REWIND.keys())
 }
 
 impl PromptInput {
-    /// Reads the payload of a run.input. `None`: it answers a question. Error: a key is repeated.
+    /// `None`: it answers a question. Error: a key is repeated.
     pub(super) fn read(fields: &Fields<'_>) -> Result<Option<PromptInput>, Repeated> {
         if fields.repeats_one_of(keys()) || fields.repeats_one_of(answer_keys()) {
             return Err(Repeated);
@@ -112,7 +104,7 @@ impl PromptInput {
     }
 }
 
-/// Reads a prompt. Error: the rest of a sentence that says why it cannot be taken.
+/// Error: the rest of a sentence that says why the prompt cannot be taken.
 fn prompt_of(raw: &RawValue, fields: &Fields<'_>) -> Result<FurtherPrompt, &'static str> {
     let text = prompt(raw).map_err(|why| match why {
         Some(TOO_LONG) => "`prompt` must be at most 8 MiB long",
@@ -138,8 +130,7 @@ fn prompt_of(raw: &RawValue, fields: &Fields<'_>) -> Result<FurtherPrompt, &'sta
     Ok(FurtherPrompt { text: text.into(), now, images, raw })
 }
 
-/// The command that a prompt calls: its first word, without the `/`. `None`: it calls none, such as one that begins with a
-/// path.
+/// The first word, without the `/`. `None`: the prompt calls no command, for instance because it begins with a path.
 pub(crate) fn called_command(prompt: &str) -> Option<&str> {
     let word = prompt.trim_start().strip_prefix('/')?.split(char::is_whitespace).next()?;
     (!word.is_empty() && !word.contains('/')).then_some(word)
@@ -150,7 +141,6 @@ pub(crate) fn first_word(name: &str) -> &str {
     name.split(' ').next().unwrap_or_default()
 }
 
-/// A key occurs twice in a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repeated;
 

@@ -15,7 +15,6 @@ use serde_json::value::RawValue;
 use std::collections::{HashMap, HashSet};
 
 objects! {
-    /// An option of a select.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Choice {
         /// The value that an answer names, unique in its question.
@@ -41,7 +40,7 @@ impl Choice {
 pub struct Choices(Limited<Choice, OPTIONS>);
 
 impl Choices {
-    /// Creates the list. Of options that share a value or a label, keeps the first. `None`: the list is empty.
+    /// Of options that share a value or a label, keeps the first. `None`: the list is empty.
     pub fn new(all: impl IntoIterator<Item = Choice>) -> Option<Choices> {
         let all: Vec<Choice> = all.into_iter().collect();
         let new = unique(&all, |choice| (&choice.value, &choice.label));
@@ -50,22 +49,19 @@ impl Choices {
         (!kept.is_empty()).then_some(Choices(kept))
     }
 
-    /// A sentence about the options that were dropped, for a warning. `of` names the question.
     pub fn warning(&self, of: &str) -> Option<String> {
         self.0.warning("option", "options", of)
     }
 
-    /// The options in order.
     pub fn as_slice(&self) -> &[Choice] {
         &self.0
     }
 
-    /// The options in order, for redacting and cutting their texts. Values and labels must stay unique.
+    /// For redacting and cutting their texts. Values and labels must stay unique.
     pub(super) fn iter_mut(&mut self) -> std::slice::IterMut<'_, Choice> {
         self.0.elements_mut().iter_mut()
     }
 
-    /// The number of options.
     pub fn count(&self) -> usize {
         self.0.len()
     }
@@ -76,21 +72,14 @@ impl Choices {
     }
 }
 
-/// The kind of the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Yes or no.
     Confirm,
-    /// One or several of some options.
     Select {
-        /// The options.
         choices: Choices,
-        /// Whether several may be chosen.
         multiple: bool,
-        /// Whether free text is accepted too.
         allow_other: bool,
     },
-    /// Free text.
     Text,
     /// Text that is redacted everywhere.
     Secret,
@@ -103,7 +92,6 @@ impl Kind {
         choices.map_or(Kind::Text, |choices| Kind::Select { choices, multiple, allow_other: true })
     }
 
-    /// The protocol's word for the kind.
     pub fn word(&self) -> QuestionKind {
         match self {
             Kind::Confirm => QuestionKind::Confirm,
@@ -116,7 +104,7 @@ impl Kind {
 }
 
 objects! {
-    /// The validation rules for an answer. Rules that do not apply are absent.
+    /// Rules that do not apply are absent.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Validation {
         /// The least length of the answer, in characters.
@@ -145,7 +133,6 @@ objects! {
 }
 
 impl Validation {
-    /// Sets `pattern_checked`.
     pub(crate) fn note_unchecked(&mut self) {
         let unchecked = self.pattern.as_ref().is_some_and(|pattern| Pattern::new(pattern.unredacted()).is_none());
         self.pattern_checked = unchecked.then_some(false);
@@ -153,7 +140,6 @@ impl Validation {
 }
 
 objects! {
-    /// A place in a file.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Place {
         /// The path as the agent reports it. In a frame, it is relative to the working directory if it is inside, otherwise
@@ -165,7 +151,6 @@ objects! {
 }
 
 objects! {
-    /// The subject of a permission.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Subject {
         /// The kind of tool.
@@ -182,7 +167,7 @@ objects! {
 }
 
 impl Subject {
-    /// A subject as an agent describes it. The run adds the tool call. The detail of a change names each of its files.
+    /// The run adds the tool call. The detail of a change names each of its files.
     pub fn new(category: Category, title: impl Into<Text>, locations: Vec<Place>, detail: impl Into<Text>) -> Subject {
         let mut detail = detail.into();
         if category.changes_files() {
@@ -209,10 +194,9 @@ pub(crate) fn file_line(what: &str, path: &str) -> String {
     format!("{what} {}\n", path.replace('\n', "\\n"))
 }
 
-/// Decides about requests for permission before the policy of the run does. A workflow uses it to allow the actions
-/// that its own prompt needs.
+/// Decides before the policy of the run does. A workflow uses it to allow the actions that its own prompt needs.
 pub trait Judge: std::fmt::Debug + Send + Sync {
-    /// Decides about a request. `also`: further categories of the request. `None`: the policy decides.
+    /// `also`: further categories of the request. `None`: the policy decides.
     fn decide(&self, subject: &Subject, also: &[Category]) -> Option<Policy>;
 
     /// Whether the agent needs no permission to look at the project.
@@ -225,19 +209,13 @@ pub trait Judge: std::fmt::Debug + Send + Sync {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ask {
     pub purpose: Purpose,
-    /// The kind of the answer.
     pub kind: Kind,
-    /// A short title. A frame shows at most [`crate::protocol::limits::HEADER_CHARS`] characters of it.
+    /// A frame shows at most [`crate::protocol::limits::HEADER_CHARS`] characters of it.
     pub header: Text,
-    /// The question.
     pub text: Text,
-    /// The answer that is used if nobody answers.
     pub default: Option<Answer>,
-    /// The conditions for an answer.
     pub validation: Validation,
-    /// Whether an answer is required.
     pub required: bool,
-    /// For a permission: the requested action.
     pub subject: Option<Subject>,
     /// For a permission: the requests that "always" covers. `None`: "always" is not offered.
     pub scope: Option<Scope>,
@@ -245,16 +223,14 @@ pub struct Ask {
     pub also: Vec<Category>,
 }
 
-/// The questions of one request.
 pub type Asks = Limited<Ask, QUESTIONS>;
 
-/// A request with one question.
 pub fn one(ask: Ask) -> Asks {
     std::iter::once(ask).collect()
 }
 
 impl Ask {
-    /// Creates a required question without a default or validation.
+    /// A required question without a default or validation.
     pub fn new(purpose: Purpose, kind: Kind, header: impl Into<Text>, text: impl Into<Text>) -> Ask {
         Ask {
             purpose,
@@ -270,7 +246,7 @@ impl Ask {
         }
     }
 
-    /// Creates a permission, which has the same shape for every agent. `scope`: the requests that "always" covers.
+    /// The shape is the same for every agent. `scope`: the requests that "always" covers.
     pub fn permission(subject: Subject, text: impl Into<Text>, scope: Option<Scope>) -> Ask {
         let once = option(ALLOW_ONCE, "Allow once", None);
         let always = scope.as_ref().map(|scope| option(ALLOW_ALWAYS, scope.label(), Some(scope.description())));
@@ -293,7 +269,6 @@ impl Ask {
         }
     }
 
-    /// Whether `value` is one of the question's options.
     pub fn offers(&self, value: &str) -> bool {
         matches!(&self.kind, Kind::Select { choices, .. } if choices.0.iter().any(|choice| choice.value == value))
     }
@@ -303,11 +278,10 @@ fn option(value: &str, label: &str, description: Option<&str>) -> Choice {
     Choice { value: value.into(), label: label.into(), description: description.map(Text::from) }
 }
 
-/// The permission option that allows this request.
 pub const ALLOW_ONCE: &str = "allow_once";
 /// The permission option that allows all requests within its scope for the rest of the run.
 pub const ALLOW_ALWAYS: &str = "allow_always";
-/// The permission option that denies the request. It is always offered.
+/// Always offered.
 pub const DENY: &str = "deny";
 
 /// The answer to a permission. Its words are the protocol's own, so that no secret can hide them.
@@ -319,7 +293,6 @@ pub enum Decision {
 }
 
 impl Decision {
-    /// The option that states this decision.
     pub fn word(self) -> &'static str {
         match self {
             Decision::AllowOnce => ALLOW_ONCE,
@@ -336,7 +309,6 @@ impl Decision {
 /// A valid answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The answer to a permission.
     Decision(Decision),
     /// The answer to a confirm.
     Bool(bool),
@@ -351,7 +323,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// The answer as unredacted JSON, for the agent or for a question that is already redacted.
+    /// For the agent, or for a question that is already redacted.
     pub fn unredacted(&self) -> Value {
         match self {
             Answer::Decision(decision) => decision.word().into(),
@@ -363,10 +335,8 @@ impl Answer {
     }
 }
 
-/// The kind of file at a path in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathFact {
-    /// The path does not exist.
     Missing,
     /// A file, or anything else that is not a directory.
     File,
@@ -376,7 +346,7 @@ pub enum PathFact {
 /// The reason why an answer is invalid: a sentence for the person who gave it, which does not quote the answer.
 pub type BadAnswer = String;
 
-/// Checks a JSON value against a question. `path`: the kind of file at the path that the value names.
+/// `path`: the kind of file at the path that the value names.
 pub fn check(ask: &Ask, value: &RawValue, path: Option<PathFact>) -> Result<Answer, BadAnswer> {
     if value.get() == "null" {
         return if ask.required { Err("An answer is required.".into()) } else { Ok(Answer::Null) };
@@ -417,11 +387,10 @@ fn confirm(value: &RawValue) -> Result<Answer, BadAnswer> {
     }
 }
 
-/// An index of the options by value and by label.
 struct Named<'a> {
     all: &'a [Choice],
     by_value: HashMap<&'a str, &'a Choice>,
-    /// The options by label in lower case.
+    /// In lower case.
     by_label: HashMap<String, &'a Choice>,
 }
 
@@ -447,8 +416,7 @@ impl<'a> Named<'a> {
     }
 }
 
-/// Finds the option that a value names: by its value, by its label in any case, or by its number from 1. Otherwise
-/// returns the free text, if allowed.
+/// By its value, by its label in any case, or by its number from 1. Otherwise returns the free text, if allowed.
 fn choose(named: &Named<'_>, allow_other: bool, value: &RawValue) -> Result<Text, BadAnswer> {
     let text = string(value);
     let found = match &text {
@@ -490,7 +458,6 @@ fn several(
     Ok(Answer::Many(chosen))
 }
 
-/// The form of an answer to a select with several values.
 fn list_wanted(choices: &Choices, allow_other: bool) -> BadAnswer {
     let others = if allow_other { ", or texts of your own" } else { "" };
     let example = if choices.as_slice().len() > 1 { "[1, 2]" } else { "[1]" };

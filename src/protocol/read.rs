@@ -22,27 +22,22 @@ pub enum Problem {
     Repeated,
     /// A field has a wrong type or is out of its range.
     Field {
-        /// The field's name.
         name: &'static str,
-        /// The values that are allowed.
+        /// The rest of "must be …".
         expected: &'static str,
     },
     /// A field that run.start does not have, but whose name resembles that of a limit.
     Misspelled {
-        /// The field's name, as messages show it.
+        /// As messages show it.
         typed: String,
-        /// The limit's name.
         meant: &'static str,
     },
     /// A field is larger than [`limits::FIELD_BYTES`].
-    Size {
-        /// The field's name.
-        name: &'static str,
-    },
+    Size { name: &'static str },
 }
 
 impl Problem {
-    /// The mistake, as the rest of a sentence about the value.
+    /// The rest of a sentence about the value.
     pub fn clause(&self) -> String {
         match self {
             Problem::Repeated => "repeats a key".into(),
@@ -52,7 +47,7 @@ impl Problem {
         }
     }
 
-    /// One sentence for a failure's message. Names the field, never its value.
+    /// Names the field, never its value.
     pub fn message(&self) -> Sentence {
         match self {
             Problem::Repeated => "A field occurs twice in one object. Send it once.".into(),
@@ -70,17 +65,13 @@ impl Problem {
 /// The result of a reader of one field. `Err(None)`: a key is repeated. `Err(Some(text))`: the field must be `text`.
 pub(crate) type Read<T> = Result<T, Option<&'static str>>;
 
-/// A length of time above 0, in seconds.
 const POSITIVE: Range = range!("a number of seconds" above 0);
-/// A length of time, in seconds.
 const ZERO_OR_MORE: Range = range!("a number of seconds", 0 or more);
-/// A count. The greatest is one that every reader of JSON keeps exact.
+/// The greatest is one that every reader of JSON keeps exact.
 const COUNT: Range = Range { most: 1e15, ..range!(whole "a whole number", 1 or more) };
-/// An amount of money.
 const COST: Range = range!("a number" above 0);
 /// [`limits::FRAME_BYTES_MIN`] to [`limits::FRAME_BYTES_MAX`].
 const FRAME_BYTES: Range = range!(whole "a whole number" from 16384 to 67108864);
-/// The number of attempts of a workflow.
 pub(super) const ATTEMPTS: Range = range!(whole "a whole number" from 1 to 10);
 /// The number of times that the findings of a review go back to the agent.
 pub(super) const ROUNDS: Range = range!(whole "a whole number" from 0 to 10);
@@ -124,7 +115,6 @@ pub(super) const fn narrowed(reader: &str, form: Form) -> Form {
     }
 }
 
-/// Defines a layer: optional fields, each with its reader.
 macro_rules! layer {
     ($(#[$about:meta])* $layer:ident { $($(#[$doc:meta])* $name:ident: $type:ty = $read:path;)* }) => {
         $(#[$about])*
@@ -132,10 +122,9 @@ macro_rules! layer {
         pub struct $layer { $($(#[$doc])* pub $name: Option<$type>,)* }
 
         impl $layer {
-            /// The names of all fields.
             pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];
 
-            /// Reads one field by its name; unknown names are ignored.
+            /// Ignores unknown names.
             pub fn set(
                 &mut self,
                 name: &str,
@@ -150,7 +139,6 @@ macro_rules! layer {
                 Ok(())
             }
 
-            /// Whether this layer sets the field with this name.
             pub fn says(&self, name: &str) -> bool {
                 match name {
                     $(stringify!($name) => self.$name.is_some(),)*
@@ -168,7 +156,7 @@ macro_rules! layer {
 
 pub(crate) use layer;
 
-/// Reads a field of a layer. Its size is checked first, so that a large value costs nothing.
+/// Checks the size first, so that a large value costs nothing.
 pub(crate) fn field<T>(name: &'static str, raw: &RawValue, read: fn(&RawValue) -> Read<T>) -> Result<T, Problem> {
     // The prompts have a limit of their own.
     if raw.get().len() > limits::FIELD_BYTES && !matches!(name, "prompt" | "system_prompt") {
@@ -177,12 +165,11 @@ pub(crate) fn field<T>(name: &'static str, raw: &RawValue, read: fn(&RawValue) -
     read(raw).map_err(|wrong| wrong.map_or(Problem::Repeated, |expected| Problem::Field { name, expected }))
 }
 
-/// A length of time in seconds: finite, not negative, at most a hundred years.
+/// Finite, not negative, at most a hundred years.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Seconds(pub f64);
 
 impl Seconds {
-    /// The length as a [`std::time::Duration`].
     pub fn duration(self) -> std::time::Duration {
         std::time::Duration::from_secs_f64(self.0.clamp(0.0, limits::SECONDS))
     }
@@ -224,10 +211,8 @@ pub(super) fn system_prompt(raw: &RawValue) -> Read<String> {
     any_string(raw).and_then(short)
 }
 
-/// The rule for the length of a prompt.
 pub(super) const TOO_LONG: &str = "at most 8 MiB long";
 
-/// A prompt of at most [`limits::PROMPT_BYTES`].
 fn short(prompt: String) -> Read<String> {
     if prompt.len() <= limits::PROMPT_BYTES { Ok(prompt) } else { Err(Some(TOO_LONG)) }
 }
@@ -253,7 +238,7 @@ pub(super) fn is_null(raw: &RawValue) -> bool {
     raw.get() == "null"
 }
 
-/// The entries of a list. `None`: it is not a list, or has more than [`limits::LIST_ENTRIES`].
+/// `None`: it is not a list, or has more than [`limits::LIST_ENTRIES`].
 pub(super) fn list(raw: &RawValue) -> Option<Vec<&RawValue>> {
     let entries: Vec<&RawValue> = elements(raw)?.take(limits::LIST_ENTRIES + 1).collect();
     (entries.len() <= limits::LIST_ENTRIES).then_some(entries)
@@ -268,13 +253,11 @@ pub(crate) fn strings(raw: &RawValue) -> Read<Vec<String>> {
     strings_where(raw, |s| !s.is_empty() && !s.contains('\0'), "a list of at most 1024 non-empty strings")
 }
 
-/// The maximum total size of `secrets`, in bytes.
+/// In all `secrets` together, like [`SECRET_LINES`].
 const SECRETS_BYTES: usize = 256 << 10;
-/// The maximum total number of lines in `secrets`.
 const SECRET_LINES: usize = 1000;
 
-/// Reads `secrets`. They are limited, because every text is searched for each of them and each of their lines, in many
-/// forms.
+/// Limited, because every text is searched for each of them and each of their lines, in many forms.
 pub(super) fn secrets(raw: &RawValue) -> Read<Vec<String>> {
     let expected = "a list of non-empty strings, each at most 64 KiB, in total at most 256 KiB and 1000 lines";
     let all = strings_where(raw, |s| !s.is_empty() && s.len() <= limits::SECRET_BYTES, expected)?;
@@ -302,7 +285,6 @@ pub(crate) fn arguments(raw: &RawValue) -> Read<Vec<String>> {
     if bytes <= limits::ARGUMENTS_BYTES { Ok(all) } else { Err(Some(expected)) }
 }
 
-/// Reads a number within a range.
 pub(super) fn within(raw: &RawValue, range: &'static Range) -> Read<f64> {
     number(raw).filter(|n| range.contains(*n)).ok_or(Some(range.expected))
 }
@@ -351,7 +333,6 @@ pub(super) fn on_unsupported(raw: &RawValue) -> Read<OnUnsupported> {
     string(raw).and_then(|w| OnUnsupported::from_word(&w)).ok_or(Some(OnUnsupported::EXPECTED))
 }
 
-/// Whether a string can be the name of an environment variable.
 pub fn is_environment_name(name: &str) -> bool {
     let mut bytes = name.bytes();
     let first = bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
@@ -377,7 +358,6 @@ pub(crate) fn environment(raw: &RawValue) -> Read<BTreeMap<String, String>> {
     if secrets_fit(secrets) { Ok(out) } else { Err(expected) }
 }
 
-/// Whether these secrets stay within the limits for secrets.
 pub(super) fn secrets_fit<'a>(secrets: impl Iterator<Item = &'a str>) -> bool {
     let (mut bytes, mut lines) = (0, 0);
     for secret in secrets {
@@ -387,7 +367,6 @@ pub(super) fn secrets_fit<'a>(secrets: impl Iterator<Item = &'a str>) -> bool {
     bytes <= SECRETS_BYTES && lines <= SECRET_LINES
 }
 
-/// The fields of an object of strings, in order.
 pub(super) fn string_map(raw: &RawValue) -> Option<Vec<(String, String)>> {
     let fields = Fields::parse(raw.get())?;
     fields.iter().map(|(name, value)| Some((name.to_owned(), string(value)?))).collect()

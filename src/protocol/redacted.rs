@@ -9,7 +9,6 @@ use std::ops::Deref;
 /// The size, in bytes, to which texts are cut before elements of lists are dropped.
 const SHORT: usize = 256;
 
-/// A redacted body.
 #[derive(Clone, Debug)]
 pub struct Redacted {
     body: Body,
@@ -17,7 +16,6 @@ pub struct Redacted {
 }
 
 impl Redacted {
-    /// Redacts all texts of a body.
     pub fn new(mut body: Body, redactor: &Redactor) -> Redacted {
         let proof = redact(&mut body, redactor);
         Redacted { body, proof }
@@ -43,7 +41,6 @@ impl Redacted {
         self.body
     }
 
-    /// Appends the body as JSON.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         self.body.put(out, self.proof);
     }
@@ -126,8 +123,7 @@ impl Deref for Redacted {
     }
 }
 
-/// The length to which the longest of these texts must be cut, so that together they lose `excess` bytes. `sizes` are in
-/// ascending order.
+/// The length to which the longest texts must be cut, so that together they lose `excess` bytes. `sizes` ascend.
 fn common_level(sizes: &[usize], excess: usize) -> usize {
     let mut sum = 0;
     for (count, (at, size)) in (1..).zip(sizes.iter().enumerate().rev()) {

@@ -16,21 +16,19 @@ use crate::redact::Redactor;
 use crate::suggest::{nearest, shown};
 use serde_json::value::RawValue;
 
-/// The parsed payload of a run.start.
 #[derive(Clone, Debug, Default)]
 pub struct Payload {
-    /// The valid fields. A `null` field counts as absent.
+    /// A `null` field counts as absent.
     pub options: Options,
     /// The first invalid field.
     pub wrong: Option<Problem>,
-    /// The fields that run.start does not have.
     pub unknown: UnknownNames,
     /// The object `workflow`, which only the workflows use.
     pub workflow: Option<Box<RawValue>>,
 }
 
 impl Settings {
-    /// These settings for an agent that takes over. `next`: the settings of that agent's run.
+    /// `next`: the settings of the run of the agent that takes over.
     pub(crate) fn taken_over_by(&self, next: &Settings) -> Settings {
         Settings {
             agent: next.agent.clone(),
@@ -76,7 +74,6 @@ impl Settings {
 }
 
 impl Options {
-    /// Reads the payload of a run.start.
     pub fn parse(payload: Option<&RawValue>) -> Payload {
         let mut read = Payload::default();
         let Some(fields) = payload.and_then(|raw| Fields::parse(raw.get())) else { return read };
@@ -112,7 +109,6 @@ impl Options {
     }
 }
 
-/// Whether the object `workflow` repeats a field.
 fn is_repeated(raw: &RawValue) -> bool {
     Fields::parse(raw.get()).is_some_and(|fields| fields.repeats_one_of(WorkflowOptions::NAMES.iter().copied()))
 }

@@ -9,7 +9,6 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 objects! {
-    /// The agent that reviews the work.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct Reviewer {
         /// The name of a configured agent. Null: the agent of the run.
@@ -20,7 +19,7 @@ objects! {
 }
 
 objects! {
-    /// A finding of a review that is still open.
+    /// Still open.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct ReviewFinding {
         /// The file, relative to the project's folder. Null: it is about no file.
@@ -34,17 +33,13 @@ objects! {
     }
 }
 
-/// The schema of a review's result. Every key is required, because some providers take no other schema.
+/// Every key is required, because some providers take no other schema.
 pub(crate) const SCHEMA: &str = r#"{"type":"object","properties":{"accept":{"type":"boolean"},"findings":{"type":"array","items":{"type":"object","properties":{"file":{"type":["string","null"]},"line":{"type":["integer","null"]},"severity":{"type":"string"},"text":{"type":"string"}},"required":["file","line","severity","text"],"additionalProperties":false}}},"required":["accept","findings"],"additionalProperties":false}"#;
 
-/// The maximum number of findings of a review.
 const FINDINGS: usize = 50;
-/// The maximum length of a finding's text, in characters.
 const TEXT_CHARS: usize = 2000;
-/// The maximum length of a severity, in characters.
 const SEVERITY_CHARS: usize = 40;
 
-/// The result of a review, as the reviewer gave it.
 #[derive(Deserialize)]
 pub(crate) struct ReviewResult {
     pub(crate) accept: bool,
@@ -60,7 +55,7 @@ pub(crate) struct FoundByReview {
 }
 
 impl ReviewResult {
-    /// Reads a result that fits [`SCHEMA`]. `None`: a line is not a whole number from 0.
+    /// For a result that fits [`SCHEMA`]. `None`: a line is not a whole number from 0.
     pub(crate) fn read(json: &str) -> Option<ReviewResult> {
         serde_json::from_str(json).ok()
     }
@@ -85,7 +80,6 @@ impl ReviewResult {
 
 const FILLED: Form = Form::Shaped(&TextRule::FILLED);
 
-/// The reviewer in run.start. `None`: no review.
 pub(super) const REQUEST: Form = Form::Either(&[
     Form::Bool,
     FILLED,
@@ -100,7 +94,7 @@ pub(super) const REQUEST: Form = Form::Either(&[
 
 const EXPECTED: &str = "true, false, \"AGENT\" or \"AGENT:MODEL\", or an object with `agent` and, if you like, `model`";
 
-/// Reads the field `review`.
+/// `None`: no review.
 pub(super) fn review(raw: &RawValue) -> Read<Option<Reviewer>> {
     let wrong = Some(EXPECTED);
     match raw.get() {

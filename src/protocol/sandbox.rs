@@ -13,7 +13,6 @@ use serde_json::value::RawValue;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The value of the field `sandbox`, and what the machine can keep of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sandbox {
     pub mode: SandboxMode,
@@ -61,7 +60,6 @@ pub struct Domain {
     pub settings: Vec<PathBuf>,
 }
 
-/// The part of the sandbox that depends on the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kernel {
     /// The version of Landlock's interface.
@@ -82,7 +80,6 @@ impl Kernel {
 }
 
 objects! {
-    /// The sandbox that is in force.
     #[derive(Clone, Debug)]
     pub struct SandboxInForce {
         /// The mode.
@@ -113,7 +110,7 @@ impl Sandbox {
         self.mode != SandboxMode::Off
     }
 
-    /// The domain of the agent's processes. `None`: they start without a sandbox.
+    /// `None`: they start without a sandbox.
     pub(crate) fn domain(&self) -> Option<&Arc<Domain>> {
         match &self.force {
             Force::Kept(domain) => Some(domain),
@@ -134,7 +131,6 @@ impl Sandbox {
             }
     }
 
-    /// The warning that the run goes on without its sandbox.
     pub(crate) fn missing(&self) -> Option<String> {
         match &self.force {
             Force::Missing(why) => Some(format!("The agent runs without a sandbox, because {why}")),
@@ -142,7 +138,6 @@ impl Sandbox {
         }
     }
 
-    /// The sandbox as run.started shows it.
     pub fn in_force(&self) -> SandboxInForce {
         let kernel = self.domain().map(|domain| domain.kernel);
         let mode = if kernel.is_some() { self.mode } else { SandboxMode::Off };
@@ -161,7 +156,6 @@ impl Sandbox {
         }
     }
 
-    /// The form of the field in run.start.
     pub(super) const REQUEST: Form = Form::Either(&[
         SandboxMode::FORM,
         Form::Object(&ObjectForm {
@@ -205,7 +199,6 @@ impl Serialize for Sandbox {
 const EXPECTED: &str = "\"off\", \"read-only\" or \"workspace\", or an object with one of these as `mode`, lists of at most \
                         1024 paths as `read` and, for \"workspace\", `write`, and \"hidden\" or \"readable\" as `secrets`";
 
-/// The keys of the object.
 const KEYS: [&str; 4] = ["mode", "write", "read", "secrets"];
 
 pub(super) fn sandbox(raw: &RawValue) -> Read<Sandbox> {

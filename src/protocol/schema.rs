@@ -17,7 +17,6 @@ use crate::json::{Index, deeper_than, has_huge_number, map_strings};
 use serde_json::value::RawValue;
 use std::sync::Arc;
 
-/// A JSON Schema for a structured result.
 #[derive(Clone, Debug)]
 pub struct OutputSchema {
     raw: Box<RawValue>,
@@ -27,7 +26,6 @@ pub struct OutputSchema {
 }
 
 objects! {
-    /// A place at which a result does not fit its schema.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Mismatch {
         /// The place in the result, as a JSON pointer. Empty: the whole result.
@@ -37,7 +35,6 @@ objects! {
     }
 }
 
-/// All mistakes in a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatches(pub Vec<Mismatch>);
 
@@ -52,12 +49,11 @@ impl HasForm for OutputSchema {
 }
 
 impl Mismatch {
-    /// A mismatch of the whole result.
     pub fn of_whole(text: impl Into<Text>) -> Mismatch {
         Mismatch { path: Text::default(), text: text.into() }
     }
 
-    /// The violation as one line, for the model.
+    /// For the model.
     pub fn line(&self) -> String {
         let place = Some(self.path.unredacted()).filter(|path| !path.is_empty()).unwrap_or("the result");
         format!("{place}: {}", self.text.unredacted())
@@ -65,7 +61,7 @@ impl Mismatch {
 }
 
 impl OutputSchema {
-    /// Reads a schema. Error: the rule that it breaks, as the rest of "must be …".
+    /// Error: the rest of "must be …".
     pub fn read(raw: &RawValue) -> Result<OutputSchema, &'static str> {
         const EXPECTED: &str = "an object that is a JSON Schema";
         if !raw.get().starts_with('{') || is_odd(raw.get()) {
@@ -79,7 +75,7 @@ impl OutputSchema {
         Ok(OutputSchema { raw, nodes: nodes.into(), unchecked: unchecked.into() })
     }
 
-    /// The schema on one line.
+    /// On one line.
     pub fn get(&self) -> &str {
         self.raw.get()
     }
@@ -93,7 +89,6 @@ impl OutputSchema {
         RawValue::from_string(format!("{{\"type\":\"object\"{comma}{rest}")).unwrap_or_else(|_| self.raw.clone())
     }
 
-    /// The keywords of the schema that a check ignores.
     pub fn unchecked(&self) -> &[String] {
         &self.unchecked
     }
@@ -103,13 +98,12 @@ impl OutputSchema {
         self.nodes.first().is_some_and(SchemaNode::takes_object)
     }
 
-    /// Whether a provider accepts the schema as the format of an answer: each object names all its properties, and
-    /// requires them.
+    /// Whether providers accept it as the format of an answer: each object names and requires all its properties.
     pub fn is_strict(&self) -> bool {
         self.takes_object() && self.unchecked.is_empty() && self.nodes.iter().all(SchemaNode::is_strict)
     }
 
-    /// Checks a result. Returns at most [`super::limits::VIOLATIONS`] violations; empty: it fits.
+    /// Returns at most [`super::limits::VIOLATIONS`]. Empty: it fits.
     pub fn check(&self, result: &Json) -> Vec<Mismatch> {
         let result = result.unredacted();
         if result.len() > RESULT_BYTES {

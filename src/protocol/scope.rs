@@ -36,8 +36,7 @@ fn whole(category: Category) -> Option<&'static str> {
 }
 
 impl Scope {
-    /// The scope of a request. `tool`: the agent's name for the tool. `call`: a text that identifies the call, equal
-    /// only for equal calls. `None`: "always" is not offered.
+    /// `tool`: the agent's name for it. `call`: equal only for equal calls. `None`: "always" is not offered.
     pub fn of_request(category: Category, tool: Option<&str>, call: Option<&str>) -> Option<Scope> {
         let usable = |text: &&str| !text.trim().is_empty() && text.len() <= REMEMBERED_BYTES;
         let tool = tool.filter(usable).map(str::to_owned);
@@ -61,7 +60,6 @@ impl Scope {
         reach.map(Scope)
     }
 
-    /// The label of the option.
     pub fn label(&self) -> &'static str {
         match self.0 {
             Reach::Category(_, label) => label,
@@ -71,7 +69,6 @@ impl Scope {
         }
     }
 
-    /// The description of the option.
     pub fn description(&self) -> &'static str {
         match self.0 {
             Reach::Category(..) => "Later requests of this category are allowed without a question until the run ends.",

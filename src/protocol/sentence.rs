@@ -6,16 +6,12 @@ use super::text::Text;
 use crate::redact::Redactor;
 use std::fmt::{self, Display, Formatter};
 
-/// The reader of a sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Audience {
-    /// Reads frames.
     Program,
-    /// Reads lines at a terminal.
     Person,
 }
 
-/// A sentence of our own, in the words of each reader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sentence {
     text: Text,
@@ -24,7 +20,6 @@ pub struct Sentence {
 }
 
 impl Sentence {
-    /// A sentence in the words that `write` finds for each reader.
     pub(crate) fn new(write: impl Fn(Audience) -> String) -> Sentence {
         Sentence::pair(write(Audience::Program), write(Audience::Person))
     }
@@ -43,7 +38,6 @@ impl Sentence {
         )
     }
 
-    /// The sentence without secrets.
     pub(crate) fn into_redacted(mut self, redactor: &Redactor) -> Sentence {
         self.text.redact(redactor);
         self.for_person.iter_mut().for_each(|text| text.redact(redactor));
@@ -55,22 +49,20 @@ impl Sentence {
         Sentence::new(|audience| self.to(audience).to_owned() + more)
     }
 
-    /// The sentence in the words of frames.
+    /// In the words of frames.
     pub fn text(&self) -> &Text {
         &self.text
     }
 
-    /// The sentence in the words of a person at a terminal.
     pub fn for_person(&self) -> &Text {
         self.for_person.as_deref().unwrap_or(&self.text)
     }
 
-    /// Its words in frames, and for a person where they differ.
     pub(crate) fn into_texts(self) -> (Text, Option<Box<Text>>) {
         (self.text, self.for_person)
     }
 
-    /// The sentence in the words of one reader, as a part of another sentence.
+    /// As a part of another sentence.
     pub(crate) fn to(&self, audience: Audience) -> &str {
         match audience {
             Audience::Program => self.text.unredacted(),
@@ -94,11 +86,10 @@ impl Parts for Sentence {
 
 /// A part of a sentence that the two readers know by different words.
 pub(crate) trait Term {
-    /// Writes the words for one reader. `bare`: without backticks.
+    /// `bare`: without backticks.
     fn write(&self, audience: Audience, bare: bool, out: &mut Formatter<'_>) -> fmt::Result;
 }
 
-/// A term in the words of one reader.
 pub(crate) struct Worded<'t, T> {
     pub(crate) term: &'t T,
     pub(crate) audience: Audience,

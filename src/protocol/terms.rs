@@ -22,7 +22,6 @@ macro_rules! sentence {
     };
 }
 
-/// The term with a name in a sentence.
 macro_rules! term {
     ($name:ident) => {
         const { $crate::protocol::terms::Named::find(stringify!($name)) }
@@ -61,7 +60,7 @@ const DETAILS: [Named; 3] = [
 ];
 
 impl Named {
-    /// The term with this name. Does not compile if there is none.
+    /// Does not compile if there is none.
     pub(crate) const fn find(name: &str) -> Named {
         let mut at = 0;
         while at < DETAILS.len() {

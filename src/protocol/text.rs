@@ -28,7 +28,7 @@ impl Text {
         Text { text, clean: Some(since) }
     }
 
-    /// The text, for a reader of a redacted body.
+    /// For a reader of a redacted body.
     pub fn shown(&self) -> &str {
         &self.text
     }
@@ -41,8 +41,7 @@ impl Text {
         }
     }
 
-    /// The text with its secrets. Only for matching, for finding the file that it names, or for returning it to the
-    /// agent.
+    /// With its secrets. Only for matching, for finding the file that it names, or for returning it to the agent.
     pub fn unredacted(&self) -> &str {
         &self.text
     }
@@ -57,12 +56,12 @@ impl Text {
         self.text
     }
 
-    /// The text, redacted as an action that somebody approves.
+    /// As an action that somebody approves.
     pub fn redacted_action(&self, redactor: &Redactor) -> Cow<'_, str> {
         redactor.redact_action(&self.text)
     }
 
-    /// Adds this piece to a stream. Returns the redacted text that the stream releases.
+    /// Returns the redacted text that the stream releases.
     pub fn release_through<'a>(&'a self, stream: &mut Stream, redactor: &Redactor) -> Cow<'a, str> {
         stream.push(redactor, &self.text)
     }
@@ -74,7 +73,6 @@ impl Text {
         self.clean = Some(redactor.generation());
     }
 
-    /// Redacts the text as an action that somebody approves.
     pub(super) fn redact_action(&mut self, redactor: &Redactor) {
         if let Cow::Owned(clean) = redactor.redact_action(&self.text) {
             self.text = clean;
@@ -94,17 +92,16 @@ impl Text {
         self.text.is_empty()
     }
 
-    /// Whether the text is empty or only white space.
     pub fn is_blank(&self) -> bool {
         self.text.trim().is_empty()
     }
 
-    /// The length in bytes.
+    /// In bytes.
     pub fn size(&self) -> usize {
         self.text.len()
     }
 
-    /// Cuts a redacted text.
+    /// Only for a redacted text.
     pub(super) fn truncate(&mut self, bytes: usize) {
         self.text.truncate(bytes);
     }
@@ -154,7 +151,7 @@ impl fmt::Debug for Text {
     }
 }
 
-/// Foreign JSON. A frame shows it as it was written, with its strings redacted.
+/// A frame shows it as it was written, with its strings redacted.
 #[derive(Clone)]
 pub struct Json(Box<RawValue>);
 
@@ -165,23 +162,22 @@ impl PartialEq for Json {
 }
 
 impl Json {
-    /// Whether common readers of JSON may fail on it: it nests deeper than [`DEPTH`], or a number is beyond the range of
-    /// a double.
+    /// Whether common readers may fail on it: it nests deeper than [`DEPTH`], or has a number beyond a double's range.
     pub fn is_hard_to_read(&self) -> bool {
         deeper_than(self.0.get().as_bytes(), DEPTH) || has_huge_number(self.0.get())
     }
 
-    /// The JSON, for a reader of a redacted body.
+    /// For a reader of a redacted body.
     pub fn shown(&self) -> &RawValue {
         &self.0
     }
 
-    /// The JSON with its secrets. Only for matching.
+    /// With its secrets: only for matching.
     pub fn unredacted(&self) -> &str {
         self.0.get()
     }
 
-    /// The length in bytes.
+    /// In bytes.
     pub fn size(&self) -> usize {
         self.0.get().len()
     }

@@ -5,22 +5,19 @@ use crate::suggest::shown;
 
 /// The maximum number of names in one warning, which then fits into the smallest frame.
 const NAMED: usize = 50;
-/// The beginning of the names of the fields of `workflow`.
 const WORKFLOW: &str = "workflow.";
 
-/// The unknown names of one source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnknownNames {
     /// The first names, each with the known name that was probably meant.
     named: Vec<(String, Option<String>)>,
-    /// The number of further names.
     more: usize,
     /// A known name that has no effect here, and the commands that use it.
     unused: Option<(&'static str, &'static str)>,
 }
 
 impl UnknownNames {
-    /// Adds a name. `meant`: the known name that was probably meant. Only counts the name if the list is full.
+    /// `meant`: the known name that was probably meant. Only counts the name if the list is full.
     pub fn add(&mut self, name: &str, meant: impl FnOnce() -> Option<String>) {
         if self.named.iter().any(|(named, _)| named == name) {
             return;
@@ -32,19 +29,18 @@ impl UnknownNames {
         }
     }
 
-    /// Adds a known name that has no effect here. `users`: the commands that use it.
+    /// `users`: the commands that use it.
     pub fn add_unused(&mut self, name: &'static str, users: &'static str) {
         self.unused = Some((name, users));
     }
 
-    /// Adds the names of another object.
     pub fn append(&mut self, other: UnknownNames) {
         let room = NAMED.saturating_sub(self.named.len());
         self.more += other.more + other.named.len().saturating_sub(room);
         self.named.extend(other.named.into_iter().take(room));
     }
 
-    /// The text of the warning. `what`: the noun for one name. `None`: all names are known.
+    /// `what`: the noun for one name. `None`: all names are known.
     pub fn warning(&self, what: &str, of: &str, redactor: &Redactor) -> Option<String> {
         match (self.listed(what, of, redactor), self.unused) {
             (listed, None) => listed,
@@ -55,7 +51,6 @@ impl UnknownNames {
         }
     }
 
-    /// The sentence about the unknown names.
     fn listed(&self, what: &str, of: &str, redactor: &Redactor) -> Option<String> {
         let count = match self.named.len() + self.more {
             0 => return None,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use time::UtcDateTime;
 use time::macros::format_description;
 
-/// A moment, in seconds since 1970.
+/// In seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UtcTime(u32);
 
@@ -18,17 +18,16 @@ impl UtcTime {
         (946_684_800.0..4_102_444_800.0).contains(&seconds).then_some(UtcTime(seconds as u32))
     }
 
-    /// The time since 1970.
     pub(crate) fn since_1970(self) -> Duration {
         Duration::from_secs(self.0.into())
     }
 
-    /// The time of day, such as 03:10.
+    /// Such as 03:10.
     pub(crate) fn of_day(self) -> String {
         self.text().get(11..16).unwrap_or_default().to_owned()
     }
 
-    /// The moment in the form of a frame's `ts`.
+    /// In the form of a frame's `ts`.
     pub(crate) fn text(self) -> String {
         let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].000Z");
         let at = UtcDateTime::from_unix_timestamp(self.0.into()).unwrap_or(UtcDateTime::UNIX_EPOCH);

@@ -76,11 +76,9 @@ impl Known for ToolExit {
     }
 }
 
-/// The major versions that this program speaks.
 struct Versions;
 
 views! {
-    /// A change to a file, as its two sides.
     struct FileEditView<'a> {
         /// The path, relative to the working directory if it is inside, otherwise absolute.
         path: &'a Text,
@@ -90,7 +88,6 @@ views! {
         new: String,
     }
 
-    /// run.question.
     struct QuestionView<'a> {
         /// The question's id.
         question_id: &'a QuestionId,
@@ -125,7 +122,6 @@ views! {
         truncated: bool as known,
     }
 
-    /// The fields of a select.
     struct SelectView<'a> {
         /// The options. Values and labels are unique.
         options: &'a [Choice],
@@ -135,7 +131,6 @@ views! {
         allow_other: bool,
     }
 
-    /// The fields of run.completed that no other terminal frame has.
     struct CompletedView<'a> {
         /// The final answer.
         text: &'a Text,
@@ -151,7 +146,6 @@ views! {
         unanswered: &'a UnansweredItems,
     }
 
-    /// The fields of run.failed that no other terminal frame has.
     struct FailedView<'a> {
         /// The code.
         code: Code,
@@ -163,7 +157,6 @@ views! {
         detail: Detail<'a>,
     }
 
-    /// `detail` of run.failed.
     struct FailureDetailView<'a> {
         /// The reason why a workflow was refused.
         reason: Option<RefusalReason> as known,
@@ -188,7 +181,6 @@ views! {
         phase: Option<&'a PhaseFailure> as flat,
     }
 
-    /// The fields of run.cancelled that no other terminal frame has.
     struct CancelledView<'a> {
         /// The reason that the canceller stated.
         reason: &'a Option<Text>,
@@ -196,7 +188,6 @@ views! {
         source: Source,
     }
 
-    /// The end of a turn.
     struct TurnView<'a> {
         /// The number of the turn, from 1.
         turn: u64,
@@ -228,7 +219,6 @@ views! {
         unanswered: &'a UnansweredItems,
     }
 
-    /// The failure of a turn.
     struct TurnFailureView<'a> {
         /// The code.
         code: Code,
@@ -305,7 +295,7 @@ impl Terminal {
     }
 }
 
-/// `detail` of run.failed: null if nothing is known.
+/// Null if nothing is known.
 struct Detail<'a>(FailureDetailView<'a>);
 
 impl HasForm for Detail<'_> {
@@ -392,7 +382,6 @@ impl FrameObject for TurnReport {
 }
 
 impl Body {
-    /// Appends the body as JSON.
     pub(super) fn put(&self, out: &mut Vec<u8>, proof: IsRedacted) {
         put_object(out, proof, |object| match self {
             Body::Started(body) => body.put_fields(object),
@@ -415,7 +404,7 @@ const TIME: Form =
     Form::Shaped(&TextRule::matching("^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$"));
 const RUN_ID: Form = Form::Shaped(&TextRule::matching(RunId::PATTERN));
 
-/// The envelope of a frame. `payload` stands in it too.
+/// Without `payload`, which stands in it too.
 pub const ENVELOPE_OUT: ObjectForm = ObjectForm {
     name: "Frame",
     members: &[
@@ -428,7 +417,7 @@ pub const ENVELOPE_OUT: ObjectForm = ObjectForm {
     ],
 };
 
-/// The payload of run.progress, without the fields of its kind.
+/// Without the fields of its kind.
 const PROGRESS: ObjectForm = ObjectForm {
     name: "Progress",
     members: &[
@@ -442,14 +431,12 @@ const PROGRESS: ObjectForm = ObjectForm {
     ],
 };
 
-/// A terminal frame: its own fields, and those of every terminal frame.
 macro_rules! terminal {
     ($name:literal, $own:ident) => {
         &ObjectForm { name: $name, members: &[Member::All(&$own::OBJECT), Member::All(&Terminal::OBJECT)] }
     };
 }
 
-/// The seven outbound frames.
 pub const FRAMES: [MessageForm; 7] = [
     MessageForm { name: "run.started", doc: "The run began.", payloads: &[&Started::OBJECT] },
     MessageForm { name: "run.progress", doc: "Something happened. The `kind` says what.", payloads: &[&PROGRESS] },

@@ -6,14 +6,13 @@ use super::parts::Fixed;
 use super::parts::IsRedacted;
 use serde::Serialize;
 
-/// The rule for one of these words, as the rest of "must be …".
+/// The rest of "must be …".
 macro_rules! one_of {
     ($first:literal $(, $word:literal)*) => { concat!("one of \"", $first, "\"" $(, ", \"", $word, "\"")*) };
 }
 
 pub(crate) use one_of;
 
-/// The words of a set, by the name of its type or by another one.
 macro_rules! word_set {
     ($name:ident) => {
         WordSet { name: stringify!($name), words: $name::WORDS, grows: false }
@@ -23,7 +22,6 @@ macro_rules! word_set {
     };
 }
 
-/// Declares enums whose variants are words.
 macro_rules! word_enums {
     ($($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal),* $(,)? })*) => {$(
         $(#[$meta])*
@@ -31,17 +29,13 @@ macro_rules! word_enums {
         $vis enum $name { $($(#[$doc])* $variant),* }
 
         impl $name {
-            /// Every variant, in order.
             $vis const ALL: &'static [$name] = &[$($name::$variant),*];
-            /// Every word, in order.
             $vis const WORDS: &'static [&'static str] = &[$($word),*];
 
-            /// The variant's word.
             $vis fn word(self) -> &'static str {
                 match self { $($name::$variant => $word),* }
             }
 
-            /// The variant with this word. `None`: no variant has it.
             $vis fn from_word(word: &str) -> Option<$name> {
                 $name::WORDS.iter().position(|known| *known == word).map(|at| $name::ALL[at])
             }
@@ -51,8 +45,7 @@ macro_rules! word_enums {
 
 pub(crate) use word_enums;
 
-/// Declares sets of words. `grows`: a later minor version may add words; then follows the name of the set in other
-/// languages.
+/// `grows`: a later minor version may add words; then follows the name of the set in other languages.
 macro_rules! words {
     ($($(#[$doc:meta])* $name:ident $(grows $published:literal)? { $($variant:ident = $word:literal),* $(,)? })*) => {$(
         word_enums! {
@@ -61,7 +54,7 @@ macro_rules! words {
         }
 
         impl $name {
-            /// The rule for a word of this set, as the rest of "must be …".
+            /// The rest of "must be …".
             pub const EXPECTED: &'static str = one_of!($($word),*);
         }
 
@@ -86,41 +79,28 @@ macro_rules! words {
 }
 
 words! {
-    /// The protocol over HTTP of an MCP server with a URL.
     McpTransport { Http = "http", Sse = "sse" }
-    /// The state of an MCP server.
     McpState { Pending = "pending", Ready = "ready", Failed = "failed" }
     /// The category of a tool, which permission policies use too.
     Category {
         Read = "read", Edit = "edit", Delete = "delete", Move = "move", Search = "search", Execute = "execute",
         Fetch = "fetch", Think = "think", Agent = "agent", Mcp = "mcp", Mode = "mode", Other = "other",
     }
-    /// The answer to a request for permission.
     Policy { Ask = "ask", Allow = "allow", Deny = "deny" }
-    /// The amount of run.progress that is emitted.
     Level { Minimal = "minimal", Normal = "normal", Full = "full" }
-    /// The effect of a timeout on a required question without a default.
     OnQuestionTimeout { Fail = "fail", Continue = "continue" }
-    /// The treatment of work that the agent leaves running, or scheduled, when its turn ends.
     Background { Wait = "wait", Refuse = "refuse" }
-    /// The place of `system_prompt`: after the agent's own system prompt, or instead of it.
     SystemPromptMode { Append = "append", Replace = "replace" }
-    /// The effect of a limit that cannot be kept.
     OnUnsupported { Fail = "fail", Warn = "warn" }
-    /// The effect of a limit of the agent's provider.
     OnRateLimit { Fail = "fail", Wait = "wait" }
-    /// The failure after which another agent takes over.
     TakesOverAfter {
         AgentNotFound = "agent_not_found", AgentStartFailed = "agent_start_failed", AuthRequired = "auth_required",
         QuotaExceeded = "quota_exceeded", RateLimited = "rate_limited", ProviderUnavailable = "provider_unavailable",
         ModelNotFound = "model_not_found", ContextExceeded = "context_exceeded", Refused = "refused",
         AgentError = "agent_error", AgentExited = "agent_exited", AgentProtocolError = "agent_protocol_error",
     }
-    /// The limits that the kernel sets to the agent and all that comes from it.
     SandboxMode { Off = "off", ReadOnly = "read-only", Workspace = "workspace" }
-    /// Whether a sandbox hides the secrets in HOME.
     SandboxSecrets { Hidden = "hidden", Readable = "readable" }
-    /// The protection of git's hooks and settings in a sandbox.
     GitState { Protected = "protected", Checked = "checked" }
     /// The limits of run.start, by their fields.
     Limit {
@@ -137,42 +117,32 @@ words! {
         IdleTimeout = "idle_timeout_s", QuestionTimeout = "question_timeout_s",
         PhaseTimeout = "phase_timeout_s",
     }
-    /// The state of the run.
     Status {
         Starting = "starting", Running = "running", WaitingForInput = "waiting_for_input", Retrying = "retrying",
         Cancelling = "cancelling", WaitingForPrompt = "waiting_for_prompt",
         WaitingForLimit = "waiting_for_limit", WaitingForAgent = "waiting_for_agent",
     }
-    /// The state of a further prompt.
     PromptState { Queued = "queued", Sent = "sent", Dropped = "dropped" }
     /// The state of a checkpoint: taken before a turn, complete with the state after it, or what the files are again.
     CheckpointState { Taken = "taken", Complete = "complete", Restored = "restored" }
-    /// The cause of a turn: a prompt, or the agent itself.
     TurnOrigin { Prompt = "prompt", Agent = "agent" }
-    /// The outcome of a turn.
     TurnOutcome { Completed = "completed", Failed = "failed", Cancelled = "cancelled" }
-    /// The state of a tool call.
     ToolState {
         Started = "started", Completed = "completed", Failed = "failed", Denied = "denied", Cancelled = "cancelled",
     }
-    /// The state of an entry of a plan.
     PlanStatus { Pending = "pending", InProgress = "in_progress", Completed = "completed" }
     /// The change of a file.
     Action { Created = "created", Modified = "modified", Deleted = "deleted" }
     /// The purpose of a question.
     Purpose { Permission = "permission", Clarification = "clarification", Input = "input" }
-    /// The reason why a question is resolved.
     Resolution {
         Answered = "answered", Declined = "declined", Timeout = "timeout", InputClosed = "input_closed",
         Headless = "headless", Policy = "policy", Withdrawn = "withdrawn",
     }
-    /// The side that the run waits for.
     WaitingOn { Agent = "agent", Input = "input", Prompt = "prompt" }
-    /// The reason why the model stopped.
     StopReason { EndTurn = "end_turn", MaxTokens = "max_tokens", Refusal = "refusal", Other = "other" }
     /// The source of a cancel.
     Source { Orchestrator = "orchestrator", Signal = "signal", Terminal = "terminal" }
-    /// The code of a warning.
     Warning grows "WarningCode" {
         UnknownType = "unknown_type", UnknownRun = "unknown_run", UnknownQuestion = "unknown_question",
         DuplicateStart = "duplicate_start", UnknownField = "unknown_field", MalformedMessage = "malformed_message", InvalidAnswer = "invalid_answer",
@@ -190,7 +160,6 @@ words! {
         DraftRejected = "draft_rejected",
         CheckpointMissing = "checkpoint_missing", RewindRefused = "rewind_refused",
     }
-    /// A workflow.
     WorkflowKind { Spec = "spec", Plan = "plan", Implement = "implement" }
     /// The state of a phase in progress.
     PhaseState {
@@ -199,16 +168,13 @@ words! {
     }
     /// The state of a phase in the report of a workflow.
     PhaseOutcome { Done = "done", Passed = "passed", Failed = "failed", Open = "open" }
-    /// The reason why a workflow was refused.
     RefusalReason {
         Exists = "exists", NotFound = "not_found", Outside = "outside", Invalid = "invalid", TooLarge = "too_large",
         Locked = "locked", Dirty = "dirty", NoGit = "no_git", Consent = "consent",
     }
-    /// The kinds of question.
     QuestionKind {
         Confirm = "confirm", Select = "select", Text = "text", Secret = "secret", FilePath = "file_path",
     }
-    /// The kind of path that a file_path answer must name.
     PathType { File = "file", Directory = "directory" }
 }
 

@@ -21,23 +21,19 @@ use serde_json::value::RawValue;
 /// The program's folder in a project.
 pub const HOME: &str = ".spektacular";
 
-/// Defines the fields of `workflow`: `FIELD, NAME: TYPE = READER, DEFAULT, WORKFLOWS;`. DEFAULT is `optional` or
-/// `default(VALUE)`.
+/// A row: `FIELD, NAME: TYPE = READER, DEFAULT, WORKFLOWS;`. DEFAULT is `optional` or `default(VALUE)`.
 macro_rules! fields {
     ($($(#[doc = $doc:literal])* $field:ident, $name:literal: $type:ty = $read:ident, $kind:ident $(($default:expr))?, $of:expr;)*) => {
-        /// A layer of the fields of `workflow`. `None`: this layer does not set the field.
+        /// `None`: this layer does not set the field.
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct WorkflowOptions { $($(#[doc = $doc])* pub $field: Option<$type>,)* }
 
-        /// The fields of `workflow` with every default filled in.
         #[derive(Clone, Debug)]
         pub struct WorkflowSettings { $($(#[doc = $doc])* pub $field: setting!($kind $(($default))?, $type),)* }
 
         impl WorkflowOptions {
-            /// The names of all fields.
             pub const NAMES: &'static [&'static str] = &[$($name),*];
 
-            /// Whether a workflow has the field with this name.
             pub fn has(kind: WorkflowKind, name: &str) -> bool {
                 let of: &[WorkflowKind] = match name {
                     $($name => &$of,)*
@@ -46,8 +42,7 @@ macro_rules! fields {
                 of.contains(&kind)
             }
 
-            /// Reads one field by its name; unknown names are ignored. Error: the required value, as the rest of "must
-            /// be …".
+            /// Ignores unknown names. Error: the rest of "must be …".
             pub fn set(&mut self, name: &str, raw: &RawValue) -> Result<(), &'static str> {
                 match name {
                     $($name => self.$field = Some($read(raw).map_err(|expected| expected.unwrap_or("an object"))?),)*
@@ -56,12 +51,10 @@ macro_rules! fields {
                 Ok(())
             }
 
-            /// Combines this layer with the fields of `base` that this layer does not set.
             pub fn over(self, base: WorkflowOptions) -> WorkflowOptions {
                 WorkflowOptions { $($field: self.$field.or(base.$field),)* }
             }
 
-            /// Fills in every default.
             pub fn resolved(self) -> WorkflowSettings {
                 WorkflowSettings { $($field: settle!($kind $(($default))?, self.$field, ()),)* }
             }
@@ -89,7 +82,6 @@ macro_rules! fields {
             }
         }
 
-        /// The object `workflow` of run.start.
         pub const OPTIONS: ObjectForm = ObjectForm {
             name: "Workflow",
             members: &[$(Member::field(
@@ -139,19 +131,18 @@ fields! {
     allow_dirty, "allow_dirty": bool = boolean, default(false), [Implement];
 }
 
-/// The form of the values that a reader accepts.
 const fn form_of(reader: &str, form: Form) -> Form {
     if matches!(reader.as_bytes(), b"review") { review::REQUEST } else { narrowed(reader, form) }
 }
 
-/// The longest name of a specification or a plan, in characters. A character takes at most 4 bytes.
+/// In characters. A character takes at most 4 bytes.
 pub const NAME_LENGTH: usize = 50;
 
-/// The form of a name, as the rest of "must be …".
+/// The rest of "must be …".
 pub const NAME_FORM: &str =
     "1 to 50 lower-case letters, digits, dashes and underscores, with a letter or a digit at both ends";
 
-/// Whether a text can be the name of a specification or a plan. Letters and digits of any script count.
+/// Letters and digits of any script count.
 pub fn is_name(text: &str) -> bool {
     let inner = |c| c == '-' || c == '_';
     let ends = !text.starts_with(inner) && !text.ends_with(inner);
@@ -168,15 +159,14 @@ fn name(raw: &RawValue) -> Read<String> {
     string(raw).filter(|text| is_name(text)).ok_or(Some(NAME_FORM))
 }
 
-/// Whether run.started shows a field. The user's words are a part of the prompt.
+/// The user's words are a part of the prompt.
 const fn is_shown(field: &str) -> bool {
     !matches!(field.as_bytes(), b"words")
 }
 
-/// The longest words of a user, in bytes.
 pub const WORDS_BYTES: usize = 128 << 10;
 
-/// The longest template of a commit's message, in bytes.
+/// Of a commit's message.
 const TEMPLATE_BYTES: usize = 16 << 10;
 
 fn words(raw: &RawValue) -> Read<String> {
@@ -213,16 +203,15 @@ fn rounds(raw: &RawValue) -> Read<u32> {
 /// The object `workflow` of a run.start, read for one workflow.
 #[derive(Debug, Default)]
 pub struct WorkflowFields {
-    /// The valid fields.
     pub options: WorkflowOptions,
-    /// The message about the first invalid field.
+    /// About the first invalid field.
     pub wrong: Option<Sentence>,
-    /// The fields that this workflow does not have.
+    /// Those that this workflow does not have.
     pub unknown: UnknownNames,
 }
 
 impl WorkflowFields {
-    /// Reads the object. A `null` field counts as absent.
+    /// A `null` field counts as absent.
     pub fn read(kind: WorkflowKind, raw: Option<&RawValue>) -> WorkflowFields {
         let mut read = WorkflowFields::default();
         let Some(raw) = raw else { return read };
@@ -251,7 +240,6 @@ impl WorkflowFields {
 }
 
 objects! {
-    /// `workflow` in run.started.
     #[derive(Clone, Debug)]
     pub struct WorkflowStarted {
         /// The workflow.
@@ -278,12 +266,10 @@ impl WorkflowStarted {
     }
 }
 
-/// The fields of a workflow as run.started shows them: those that this workflow has.
+/// Only the fields that this workflow has.
 #[derive(Clone, Debug)]
 pub struct ShownOptions {
-    /// The workflow.
     pub of: WorkflowKind,
-    /// The fields.
     pub settings: WorkflowSettings,
 }
 
@@ -297,7 +283,6 @@ impl Parts for ShownOptions {
 }
 
 objects! {
-    /// `workflow` in a terminal frame.
     #[derive(Clone, Debug)]
     pub struct WorkflowEnd {
         /// The workflow.
@@ -320,7 +305,6 @@ objects! {
 }
 
 impl WorkflowEnd {
-    /// The end of a workflow about which nothing else is known.
     pub fn unknown(name: WorkflowKind) -> WorkflowEnd {
         WorkflowEnd {
             name,
@@ -336,7 +320,6 @@ impl WorkflowEnd {
 }
 
 objects! {
-    /// A rule that a file breaks.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct RuleViolation {
         /// The file.
@@ -351,7 +334,6 @@ objects! {
 }
 
 objects! {
-    /// A file that was moved out of the way.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct MovedFile {
         /// The old path.
@@ -362,7 +344,6 @@ objects! {
 }
 
 objects! {
-    /// A phase in the report of a workflow.
     #[derive(Clone, Debug)]
     pub struct PhaseReport {
         /// The phase's id, such as `P1`.

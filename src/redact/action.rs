@@ -19,7 +19,7 @@ fn is_token(c: char) -> bool {
 }
 
 impl Redactor {
-    /// Masks the secrets in an action. Unlike [`Redactor::redact`], it never removes escape sequences.
+    /// Unlike [`Redactor::redact`], never removes escape sequences.
     pub fn redact_action<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if self.is_clear(text) {
             return Cow::Borrowed(text);
@@ -65,8 +65,7 @@ impl ActionScan<'_> {
         }
     }
 
-    /// Handles the token that begins here. `before`: the end of the last one. Returns its end, or the beginning of a
-    /// registered value in it.
+    /// `before`: the end of the last token. Returns the end of this one, or the beginning of a registered value in it.
     fn token(&mut self, at: usize, before: usize) -> usize {
         let view = View { bytes: self.text.as_bytes(), open: false };
         let whole = self.token_end(at, self.text.len());
@@ -126,7 +125,6 @@ impl ActionScan<'_> {
     }
 }
 
-/// The last bytes of a text, which decide about the token after it.
 fn last(text: &str) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(LOOK_BACK))..]
 }
@@ -139,7 +137,6 @@ fn is_credential(token: &str) -> bool {
         && token.bytes().any(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
 }
 
-/// Whether a text ends in the first line of a private key.
 fn begins_key(text: &str) -> bool {
     let line = text.rsplit('\n').next().unwrap_or_default();
     let ends = ["PRIVATE KEY-----", "PRIVATE KEY BLOCK-----"].iter().any(|end| line.ends_with(end));
@@ -176,7 +173,7 @@ mod tests {
         for (text, shown) in [
             ("true Authorization: x;touch pwned;true", "true Authorization: x;touch pwned;true"),
             ("true Authorization: Zq7731abcdef;touch pwned;true", "true Authorization: [redacted];touch pwned;true"),
-            // What follows the name of a header may be a program.
+            // The word after the name of a header may be a program.
             ("env -u Authorization: mkfs.ext4 /dev/sda", "env -u Authorization: mkfs.ext4 /dev/sda"),
             ("X='Authorization:' /usr/bin/X11/python3", "X='Authorization:' /usr/bin/X11/python3"),
             ("ssh bearer update-alternatives", "ssh bearer update-alternatives"),

@@ -6,7 +6,6 @@ use regex_lite::Regex;
 /// The names after which every value counts as a secret, beside those of [`names::is_secret`].
 const HEADERS: [&str; 6] = ["H", "HEADER", "HEADERS", "AUTHORIZATION", "BEARER", "ENV"];
 
-/// Whether the name of a flag or key marks its value as a secret.
 fn marks(name: &str) -> bool {
     let parts = name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
     let is_header = |part: &str| HEADERS.iter().any(|header| header.eq_ignore_ascii_case(part));
@@ -34,7 +33,6 @@ pub(crate) fn secrets(arguments: &[String]) -> Vec<String> {
     found
 }
 
-/// The patterns of secrets inside an argument.
 struct Patterns {
     /// A name and a quoted value, in JSON or TOML.
     pair: Regex,
@@ -73,7 +71,6 @@ impl Patterns {
         self.table.captures_iter(text).filter(marked).for_each(|whole| self.strings(&whole[2], found));
     }
 
-    /// The values of the pairs in a table.
     fn strings(&self, table: &str, found: &mut Vec<String>) {
         self.value.captures_iter(table).for_each(|whole| {
             found.push(whole[1].to_owned());

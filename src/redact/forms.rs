@@ -9,7 +9,6 @@ pub(super) const MIN_BYTES: usize = 8;
 /// The minimum number of different characters. `........` or `aaaabbbb` is filler.
 const MIN_DIFFERENT: usize = 4;
 
-/// Whether a value can be masked without damaging ordinary text.
 pub(super) fn usable(value: &str) -> bool {
     let mut different: Vec<char> = Vec::with_capacity(MIN_DIFFERENT);
     for c in value.chars() {
@@ -23,7 +22,6 @@ pub(super) fn usable(value: &str) -> bool {
     false
 }
 
-/// All forms of a value, and of its lines if it has several.
 pub(super) fn every_form(value: &str) -> BTreeSet<String> {
     let mut forms = BTreeSet::new();
     encode(value, &mut forms);
@@ -93,7 +91,6 @@ struct Json {
     slash: bool,
     /// Whether it writes non-ASCII characters as `\u` escapes.
     ascii: bool,
-    /// Whether it writes hex digits in upper case.
     upper: bool,
     /// Further characters that it writes as `\u` escapes.
     also: &'static str,
@@ -142,8 +139,7 @@ fn unicode(out: &mut String, c: char, upper: bool) {
     }
 }
 
-/// The characters that percent-encoders keep besides letters and digits: RFC 3986, the same with
-/// `/`, JavaScript's encodeURIComponent, HTML forms, JavaScript's encodeURI.
+/// Besides letters and digits: RFC 3986, the same with `/`, encodeURIComponent, HTML forms, encodeURI.
 const PERCENT_KEEPS: [&str; 5] = ["-._~", "-._~/", "-._~!*'()", "-._*", "-._~!*'();,/?:@&=+$#"];
 
 fn percent(value: &str, keep: &str, plus: bool, upper: bool) -> String {

@@ -1,6 +1,5 @@
 //! The environment variables that hold secrets.
 
-/// Whether the name of a variable marks its value as a secret.
 pub(crate) fn is_secret(name: &str) -> bool {
     const MARKS: [&str; 8] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "CREDENTIALS", "PAT"];
     name.split('_').any(|part| MARKS.iter().any(|mark| mark.eq_ignore_ascii_case(part)))

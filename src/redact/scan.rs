@@ -8,9 +8,7 @@ use super::{MASK, Redactor};
 /// A part of the text between two masks. No form or token crosses a mask.
 struct Segment {
     end: usize,
-    /// Whether the text may continue after the end.
     open: bool,
-    /// Whether a mask follows the segment.
     masked: bool,
 }
 
@@ -61,7 +59,6 @@ impl Growth {
 
 pub(super) struct Scan<'t> {
     text: &'t str,
-    /// Whether the text is complete.
     closed: bool,
     /// The position up to which everything is decided.
     pub(super) at: usize,

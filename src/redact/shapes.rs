@@ -16,7 +16,6 @@ const MIN_BEARER: usize = 16;
 /// The number of bytes before a position that decide whether a word begins there.
 pub(super) const LOOK_BACK: usize = 24;
 
-/// A shape that starts here.
 pub(super) struct Found {
     /// The end of the part that is certain.
     pub(super) end: usize,
@@ -76,7 +75,6 @@ const PREFIXES: &[Prefix] = &[
     prefix(b"npm_", Class::Alnum, 36, Class::Alnum),
 ];
 
-/// The first three bytes of every shape.
 pub(super) fn beginnings() -> impl Iterator<Item = [u8; 3]> {
     let prefixes = PREFIXES.iter().filter_map(|prefix| prefix.text.first_chunk().copied());
     // The words of `armed` match in any case.
@@ -92,7 +90,7 @@ pub(super) fn beginnings() -> impl Iterator<Item = [u8; 3]> {
     prefixes.chain([*b"eyJ", *b"---", *b"://", *b":/\\", *b":\\/", *b":\\\\"]).chain(words)
 }
 
-/// A shape that starts at `at`. `gap`: the end of the last mask.
+/// `gap`: the end of the last mask.
 pub(super) fn direct(view: View<'_>, gap: usize, at: usize) -> Result<Found, NoMatch> {
     match view.at(at)? {
         b'-' => pem(view, at),
@@ -113,7 +111,6 @@ pub(super) fn direct(view: View<'_>, gap: usize, at: usize) -> Result<Found, NoM
     }
 }
 
-/// A shape that begins at `at` and whose secret follows it.
 pub(super) fn armed(view: View<'_>, gap: usize, at: usize) -> Result<Armed, NoMatch> {
     match view.at(at)? {
         b'a' | b'A' => authorization(view, gap, at),

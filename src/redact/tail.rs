@@ -4,7 +4,6 @@ use super::view::{Class, MAX_SLASHES, NoMatch, Quote, View, is_quote};
 
 const MAX_PEM_LABEL: usize = 64;
 
-/// The rest of a shape after its certain part.
 #[derive(Clone, Debug)]
 pub(super) enum Tail {
     Run(Class),

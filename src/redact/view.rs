@@ -1,6 +1,5 @@
 //! A text that may continue after its end, and classes of characters.
 
-/// The reason why a text does not match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoMatch {
     /// The mismatch is certain: no further text can change it.
@@ -18,7 +17,6 @@ pub(super) fn known<T>(result: Result<T, NoMatch>) -> Result<Option<T>, NoMatch>
     }
 }
 
-/// A text that may continue after its last byte.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) bytes: &'a [u8],
@@ -107,17 +105,13 @@ pub(super) const MAX_SLASHES: usize = 16;
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Class {
     Alnum,
-    /// Upper-case letters and digits.
     Upper,
-    /// Letters, digits and `_`.
     Word,
-    /// Letters, digits, `_` and `-`, as in base64url.
+    /// As in base64url.
     Token,
-    /// Letters, digits and `-`.
     Dashed,
     /// The characters of a bearer token in RFC 6750.
     Bearer,
-    /// The characters of a PEM label.
     Label,
     Blank,
     Backslash,

@@ -4,7 +4,6 @@ use serde_json::Value;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
-/// The maximum size of a request's head, and of its body, in bytes.
 const HEAD_BYTES: u64 = 1 << 20;
 const BODY_BYTES: u64 = 64 << 20;
 
@@ -79,14 +78,14 @@ pub(super) fn whole(out: &mut impl Write, status: u16, headers: &str, body: &Val
     out.flush()
 }
 
-/// Begins a response of several events. `cut`: without the header by which some clients take a cut response for a whole one.
+/// `cut`: without the header by which some clients take a cut response for a whole one.
 pub(super) fn begin(out: &mut impl Write, cut: bool) -> io::Result<()> {
     let close = if cut { "" } else { "connection: close\r\n" };
     write!(out, "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n{close}\r\n")?;
     out.flush()
 }
 
-/// Sends an event. The empty one ends the response.
+/// The empty one ends the response.
 pub(super) fn event(out: &mut impl Write, text: &str) -> io::Result<()> {
     write!(out, "{:x}\r\n{text}\r\n", text.len())?;
     out.flush()

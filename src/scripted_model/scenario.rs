@@ -16,7 +16,7 @@ pub struct ModelScenario {
     pub(super) only_main: bool,
 }
 
-/// The answer to one request. The fields are sent in order.
+/// The fields are sent in order.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ModelReply {
@@ -40,7 +40,6 @@ pub(super) struct ModelReply {
 #[serde(deny_unknown_fields)]
 pub(super) struct HttpRefusal {
     pub(super) status: u16,
-    /// The provider's error message.
     pub(super) message: String,
     /// The value of Retry-After, in seconds.
     pub(super) retry_after: Option<u32>,
@@ -65,7 +64,6 @@ pub(super) enum ModelCall {
     Shell(String),
     /// Runs a command without asking for more than the agent's sandbox allows.
     Try(String),
-    /// Reads a file.
     Read(String),
     /// Searches the working directory for a word, without naming it.
     Search(String),
@@ -73,7 +71,6 @@ pub(super) enum ModelCall {
         path: String,
         content: String,
     },
-    /// Replaces a line of a file.
     Edit {
         path: String,
         old: String,
@@ -85,8 +82,7 @@ pub(super) enum ModelCall {
     Offered(Value),
     /// Gives a structured result: by the tool for it, otherwise as JSON text.
     Result(Value),
-    /// Calls a tool of this name. A `*` in the name precedes the end of an offered tool's name, which then takes its
-    /// place.
+    /// A `*` in the name precedes the end of an offered tool's name, which then takes its place.
     Tool {
         name: String,
         input: Value,
@@ -121,18 +117,16 @@ impl ModelReply {
 }
 
 impl ModelScenario {
-    /// Error: the text is not a scenario.
     pub fn parse(text: &str) -> serde_json::Result<ModelScenario> {
         serde_json::from_str(text)
     }
 
-    /// Excludes requests with less than half of the tools from the conversation: a memory or a classifier, also a sub-agent.
+    /// Excludes requests with less than half of the tools: a memory or a classifier, also a sub-agent.
     #[must_use]
     pub fn of_main_agent(self) -> ModelScenario {
         ModelScenario { only_main: true, ..self }
     }
 
-    /// The reply to the next request of the conversation.
     pub(super) fn next(&mut self) -> ModelReply {
         self.replies.pop_front().unwrap_or_else(|| self.after.clone())
     }

@@ -24,10 +24,8 @@ pub struct ScriptedModel {
     over: Option<Sender<Infallible>>,
 }
 
-/// A request that the model received.
 #[derive(Clone, Debug)]
 pub struct HeardRequest {
-    /// The method and the target.
     pub line: String,
     /// Whether the request belongs to the conversation. Titles and probes, for example, do not.
     pub conversation: bool,
@@ -35,7 +33,6 @@ pub struct HeardRequest {
 }
 
 impl HeardRequest {
-    /// Whether its model has a name with this part.
     pub fn names_model(&self, part: &str) -> bool {
         self.body["model"].as_str().is_some_and(|model| model.contains(part))
     }
@@ -80,7 +77,6 @@ impl ScriptedModel {
         format!("http://{}", self.address)
     }
 
-    /// All requests so far.
     pub fn heard(&self) -> Vec<HeardRequest> {
         let (reply, answer) = bounded(1);
         let _ = self.arrivals.send(Arrival::Look(reply));
@@ -106,7 +102,7 @@ struct Memory {
 
 impl Memory {
     fn serve(mut self, arrivals: &Receiver<Arrival>) {
-        // Who asked may be gone.
+        // The asker may be gone.
         for arrival in arrivals {
             match arrival {
                 Arrival::Request(line, body, reply) => drop(reply.send(self.turn(line, body))),
@@ -214,7 +210,6 @@ impl Connection {
         http::whole(&mut out, refusal.status, &retry, &self.wire.format().error(refusal))
     }
 
-    /// Stays silent until the model is dropped.
     fn hang(&self) {
         let _ = self.ends.recv();
     }

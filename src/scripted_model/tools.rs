@@ -4,13 +4,11 @@ use super::scenario::{AskedQuestion, ModelCall, ModelReply};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
-/// A tool that a request offers.
 struct Offer<'a> {
     name: &'a str,
     schema: &'a Value,
 }
 
-/// A call as the agent knows it.
 pub(super) struct AgentCall {
     pub(super) name: String,
     pub(super) input: CallInput,
@@ -39,7 +37,6 @@ const NEW: &[&str] = &["new_string", "newString", "new_str"];
 const ASKING: &[&str] = &["ask_user", "ask_the_user"];
 const RESULT: &[&str] = &["submit_result", "StructuredOutput"];
 
-/// The number of tools that a request offers.
 pub(super) fn count(body: &Value) -> usize {
     offers(&body["tools"]).len()
 }
@@ -111,7 +108,6 @@ fn call_of(offer: &Offer<'_>, mut input: Map<String, Value>) -> AgentCall {
     AgentCall { name: offer.name.to_owned(), input: CallInput::Fields(Value::Object(input)) }
 }
 
-/// The facts that a call needs.
 struct Request<'a> {
     offers: Vec<Offer<'a>>,
     cwd: &'a Path,
@@ -170,7 +166,6 @@ impl Request<'_> {
         })
     }
 
-    /// The first offered tool whose name has one of these ends.
     fn ending(&self, ends: &[&str]) -> Option<&Offer<'_>> {
         self.offers.iter().find(|offer| ends.iter().any(|end| offer.name.ends_with(end)))
     }

@@ -4,7 +4,6 @@
 use super::outbound::ProtocolVersion;
 use super::words::word_enums;
 
-/// The reference of the protocol.
 pub const REFERENCE: &str = include_str!("../reference.md");
 
 /// A message for each form of its payload, and a frame for each type, each kind and each kind of question, a permission
@@ -12,7 +11,6 @@ pub const REFERENCE: &str = include_str!("../reference.md");
 pub const EXAMPLES: &str = include_str!("examples.jsonl");
 
 word_enums! {
-    /// A language with types of the messages.
     pub enum Language {
         TypeScript = "ts",
         Python = "python",
@@ -58,23 +56,18 @@ impl Language {
     }
 }
 
-/// The version of the protocol: `1.1`.
+/// For instance `1.1`.
 pub fn version() -> String {
     let ProtocolVersion { v, minor, .. } = ProtocolVersion::OURS;
     format!("{v}.{minor}")
 }
 
-/// The messages that a schema describes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum MessageSet {
-    /// All messages and frames.
     #[default]
     All,
-    /// The messages to spektacular.
     Inbound,
-    /// The frames from spektacular.
     Outbound,
-    /// The messages or frames of one type.
     Type(String),
 }
 
@@ -90,7 +83,6 @@ pub enum UnknownParts {
 
 /// The beginning of each definition. Only their first lines are indented by exactly four blanks.
 const BEGIN: &str = "\n    \"";
-/// The end of the file, after the last definition.
 const END: &str = "\n  }\n}\n";
 
 /// The schema of some messages: the definitions in the published file that its root reaches.
@@ -128,7 +120,6 @@ pub fn schema(scope: &MessageSet, unknown: UnknownParts) -> String {
     format!("{head}\"$ref\": \"#/$defs/{root}\",\n{open}{BEGIN}{}{END}", texts.join(&format!(",{BEGIN}")))
 }
 
-/// A part of the reference under a heading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Part<'p> {
     title: &'p str,
@@ -140,7 +131,7 @@ struct Part<'p> {
     whole: &'p str,
 }
 
-/// The parts of the page, in order. A line in a block of code is not a heading.
+/// In order. A line in a block of code is not a heading.
 fn parts() -> Vec<Part<'static>> {
     let (mut heads, mut fenced, mut at) = (Vec::new(), false, 0);
     for line in REFERENCE.split_inclusive('\n') {
@@ -165,8 +156,7 @@ fn parts() -> Vec<Part<'static>> {
 }
 
 impl Part<'_> {
-    /// Whether the title is this name, or lists it. Ignores case and dashes, and
-    /// the title of the page.
+    /// Whether the title is this name, or lists it. Ignores case and dashes, and the title of the page.
     fn is_titled(&self, name: &str) -> bool {
         let plain = |text: &str| text.to_lowercase().replace('-', " ");
         let name = plain(name);
@@ -193,9 +183,9 @@ impl Part<'_> {
     }
 }
 
-/// The section with this heading, in the singular or plural, or the first one that explains the message, field, kind or code with this name.
-/// `TYPE.FIELD` is the row of one message's field. Further sections that explain the name are listed at the end. `None`: the
-/// page has no such name.
+/// The section with this heading, in the singular or plural, or the first one that explains the message, field, kind or
+/// code with this name. `TYPE.FIELD` is the row of one message's field. Further sections that explain the name are
+/// listed at the end. `None`: the page has no such name.
 pub fn section(name: &str) -> Option<String> {
     let parts = parts();
     if let Some(part) = parts.iter().find(|part| part.is_titled(name)) {
@@ -219,7 +209,6 @@ pub fn section(name: &str) -> Option<String> {
     Some(format!("{}\n{}", first.own, see_also(others.iter().map(|part| part.title))))
 }
 
-/// The line that lists further sections.
 fn see_also(titles: impl Iterator<Item = &'static str>) -> String {
     let titles: Vec<&str> = titles.collect();
     if titles.is_empty() { String::new() } else { format!("\nSee also: {}.\n", titles.join("; ")) }

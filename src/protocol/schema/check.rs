@@ -32,14 +32,13 @@ pub(super) fn violations(nodes: &[SchemaNode], value: Raw<'_>) -> Vec<Mismatch> 
         check.work_on(job);
     }
     if check.given_up {
-        // What was found so far may be wrong.
+        // The violations found so far may be wrong.
         check.found.clear();
         check.found.push(Mismatch::of_whole("takes too many steps to check: use a simpler schema"));
     }
     check.found
 }
 
-/// A part of the check.
 enum Job<'a> {
     /// Apply the schema with this index to a value.
     Schema(usize, Raw<'a>),
@@ -61,15 +60,13 @@ struct Check<'a> {
     left: Vec<(Job<'a>, usize)>,
     /// The positions of [`Job::Trying`]. While there are any, a violation only ends the attempt.
     trying: Vec<usize>,
-    /// The number of steps that are left.
     steps: u64,
-    /// Whether the check was too long.
     given_up: bool,
     found: Vec<Mismatch>,
 }
 
 impl<'a> Check<'a> {
-    /// Spends steps. Returns whether there were as many.
+    /// Returns whether there were as many.
     fn spend(&mut self, steps: usize) -> bool {
         let left = self.steps.checked_sub(steps as u64);
         self.given_up |= left.is_none();
@@ -77,7 +74,6 @@ impl<'a> Check<'a> {
         left.is_some()
     }
 
-    /// Adds a job for the current path.
     fn push(&mut self, job: Job<'a>) {
         self.given_up |= self.left.len() >= JOBS;
         self.left.push((job, self.path.len()));
@@ -127,7 +123,7 @@ impl<'a> Check<'a> {
         false
     }
 
-    /// Handles a violation by the current value. Returns whether the check of the value goes on.
+    /// Returns whether the check of the value goes on.
     fn wrong(&mut self, text: impl FnOnce() -> String) -> bool {
         let is_attempt = !self.trying.is_empty();
         if is_attempt && self.next_alternative() {
@@ -138,7 +134,6 @@ impl<'a> Check<'a> {
         !is_attempt && self.found.len() < VIOLATIONS
     }
 
-    /// Adds the check of a value inside the current one.
     fn inside(&mut self, key: &str, node: usize, value: Raw<'a>) {
         self.path.push('/');
         for c in key.chars() {
@@ -208,7 +203,7 @@ impl<'a> Check<'a> {
         true
     }
 
-    /// Whether two values are equal. 1 and 1.0 are.
+    /// 1 and 1.0 are equal.
     fn equal(&mut self, one: Raw<'_>, other: Raw<'_>) -> bool {
         let (a, b, kind) = (one.get(), other.get(), type_of(one));
         if !self.spend(1 + a.len().min(b.len()) / STEP_BYTES) || kind != type_of(other) {
@@ -276,7 +271,7 @@ impl<'a> Check<'a> {
 }
 
 impl Bound {
-    /// Whether a value keeps the bound. A bound for another type holds.
+    /// A bound for another type holds.
     fn holds(self, limit: f64, value: Raw<'_>) -> bool {
         let size = match self {
             Bound::Minimum | Bound::Maximum | Bound::ExclusiveMinimum | Bound::ExclusiveMaximum | Bound::MultipleOf => {
@@ -300,7 +295,7 @@ impl Bound {
         }
     }
 
-    /// The rule, as a part of "must … LIMIT".
+    /// A part of "must … LIMIT".
     fn words(self) -> &'static str {
         match self {
             Bound::Minimum => "be at least",
@@ -318,12 +313,12 @@ impl Bound {
     }
 }
 
-/// The fields of an object by name. Of fields with the same name the last counts.
+/// Of fields with the same name the last counts.
 fn fields_of(value: Raw<'_>) -> HashMap<Cow<'_, str>, Raw<'_>> {
     value.fields().into_iter().flatten().collect()
 }
 
-/// Whether two numbers are equal. Whole ones are compared exactly.
+/// Whole ones are compared exactly.
 fn same_number(one: &str, other: &str) -> bool {
     match (one.parse::<i128>(), other.parse::<i128>()) {
         (Ok(one), Ok(other)) => one == other,
@@ -331,7 +326,7 @@ fn same_number(one: &str, other: &str) -> bool {
     }
 }
 
-/// The type of a value. That of a number is [`Type::Number`].
+/// That of a number is [`Type::Number`].
 fn type_of(value: Raw<'_>) -> Type {
     match value.get().as_bytes().first() {
         Some(b'{') => Type::Object,

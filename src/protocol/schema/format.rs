@@ -20,7 +20,7 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// The format, as the rest of "must be …".
+    /// The rest of "must be …".
     pub(super) fn words(self) -> &'static str {
         match self {
             Format::Date => "a date such as 2026-02-20",
@@ -56,7 +56,6 @@ impl Format {
     }
 }
 
-/// A number of exactly so many digits.
 fn digits(text: &str, count: usize) -> Option<u16> {
     (text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok())?
 }

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
-/// A schema. Others refer to it by its index.
+/// Others refer to it by its index.
 #[derive(Debug)]
 pub(super) enum SchemaNode {
     /// Everything fits, or nothing.
@@ -17,7 +17,7 @@ pub(super) enum SchemaNode {
     Rules(Box<SchemaRules>),
 }
 
-/// The rules of a schema. An absent rule allows everything.
+/// An absent rule allows everything.
 #[derive(Debug, Default)]
 pub(super) struct SchemaRules {
     pub(super) types: Vec<Type>,
@@ -49,7 +49,6 @@ word_enums! {
         Array = "array",
         Object = "object",
     }
-    /// A bound of a number, or of a length, by its keyword.
     pub(super) enum Bound {
         Minimum = "minimum",
         Maximum = "maximum",
@@ -66,7 +65,6 @@ word_enums! {
 }
 
 impl Bound {
-    /// Reads the bound's value.
     fn read(self, value: Raw<'_>) -> Read<f64> {
         let number = number(value.value());
         let (fits, expected): (fn(&f64) -> bool, _) = match self {
@@ -123,18 +121,15 @@ impl SchemaNode {
 }
 
 impl SchemaRules {
-    /// The names of the required properties.
     pub(super) fn required(&self) -> impl Iterator<Item = Cow<'_, str>> {
         self.required.iter().flat_map(|list| elements_of(list)).filter_map(Raw::str)
     }
 
-    /// Whether only the named properties fit.
     fn closed(&self) -> bool {
         self.additional == Some(NOTHING)
     }
 }
 
-/// The elements of a value that is a list.
 pub(super) fn elements_of(list: &RawValue) -> impl Iterator<Item = Raw<'_>> {
     Raw::of(list).and_then(Raw::elements).into_iter().flatten()
 }
@@ -142,23 +137,20 @@ pub(super) fn elements_of(list: &RawValue) -> impl Iterator<Item = Raw<'_>> {
 /// The index of the schema that nothing fits. The whole schema has index 0.
 const NOTHING: usize = 1;
 
-/// The result of reading a part. Error: the rule that the schema breaks, as the rest of "must be …".
+/// Error: the rule that the schema breaks, as the rest of "must be …".
 type Read<T> = Result<T, &'static str>;
 
-/// The maximum number of schemas in a schema.
 const SCHEMAS: usize = 10_000;
 /// The maximum number of ignored keywords that are named.
 const UNCHECKED: usize = 20;
 
-/// Reads a schema and all schemas inside it. It keeps a list of what is left to read, because a chain of references may be
-/// long.
+/// Keeps a list of what is left to read, because a chain of references may be long.
 pub(super) struct Reader<'a> {
     root: Raw<'a>,
     /// The index of each known schema, by its position.
     known: HashMap<usize, usize>,
     /// The number of schemas, each counted as often as something refers to it.
     count: usize,
-    /// The schemas to read, with their indexes.
     left: Vec<(usize, Raw<'a>)>,
     nodes: Vec<SchemaNode>,
     unchecked: BTreeSet<String>,
@@ -287,7 +279,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The schema that a reference names. `None`: it is in another document, or named by an anchor.
+    /// `None`: it is in another document, or named by an anchor.
     fn reference(&mut self, value: Raw<'a>) -> Read<Option<usize>> {
         let text = value.str().ok_or("a JSON Schema, whose $ref is a string")?;
         let Some(pointer) = text.strip_prefix('#').filter(|pointer| pointer.is_empty() || pointer.starts_with('/'))
@@ -324,7 +316,6 @@ fn unescaped(pointer: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// The value to which a JSON pointer leads.
 fn pointed<'a>(root: Raw<'a>, pointer: &str) -> Option<Raw<'a>> {
     pointer.split('/').skip(1).try_fold(root, |value, step| {
         let name = step.replace("~1", "/").replace("~0", "~");

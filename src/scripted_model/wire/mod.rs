@@ -11,9 +11,9 @@ use crate::agent::endpoint::Wire;
 use serde_json::{Value, json};
 
 pub(super) enum RequestPurpose {
-    /// A request of the conversation. True: the agent asks for a stream.
+    /// True: the agent asks for a stream.
     Conversation { stream: bool },
-    /// A request outside the conversation: a title, a summary, a check.
+    /// Outside the conversation: a title, a summary, a check.
     Aside { stream: bool, answer: String },
     /// A small request whose answer is always the same.
     Fixed(Value),
@@ -21,23 +21,19 @@ pub(super) enum RequestPurpose {
     Unknown,
 }
 
-/// The API of a model provider.
 pub(super) trait WireFormat: Sync {
-    /// The purpose of a request to this path, without its query.
+    /// `path`: without its query.
     fn asked(&self, path: &str, body: &Value) -> RequestPurpose;
 
     fn steps(&self, answer: &ModelAnswer<'_>) -> Vec<StreamStep>;
 
-    /// The answer in one piece, for a request without a stream.
+    /// For a request without a stream.
     fn whole(&self, answer: &ModelAnswer<'_>) -> Value;
 
-    /// The body of an HTTP error.
     fn error(&self, refusal: &HttpRefusal) -> Value;
 
-    /// The texts of a request's messages.
     fn texts(&self, body: &Value) -> Vec<String>;
 
-    /// The results of the tools in a request.
     fn tool_results(&self, body: &Value) -> Vec<String>;
 
     fn usual(&self) -> UsualTools;
@@ -53,29 +49,23 @@ impl Wire {
         }
     }
 
-    /// The texts of the messages in a request's body.
     pub fn texts(self, body: &Value) -> Vec<String> {
         self.format().texts(body)
     }
 
-    /// The results of the tools in a request's body.
     pub fn tool_results(self, body: &Value) -> Vec<String> {
         self.format().tool_results(body)
     }
 }
 
-/// A part of a stream.
 pub(super) enum StreamStep {
     Pause,
-    /// An encoded event.
+    /// Encoded.
     Event(String),
-    /// Silence forever.
     Hang,
-    /// The end of the connection.
     Cut,
 }
 
-/// A reply that is being translated for an API.
 pub(super) struct ModelAnswer<'a> {
     pub(super) reply: ModelReply,
     pub(super) calls: Vec<AgentCall>,
@@ -101,7 +91,6 @@ impl ModelAnswer<'_> {
         steps.extend(self.reply.cut.then_some(StreamStep::Cut));
     }
 
-    /// The tool calls, each with an id.
     fn calls(&self) -> impl Iterator<Item = (String, &AgentCall)> {
         self.calls.iter().enumerate().map(|(i, call)| (format!("call_{}_{i}", self.number), call))
     }
@@ -121,12 +110,10 @@ impl AgentCall {
     }
 }
 
-/// An event named by its type.
 fn named(event: &Value) -> String {
     format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or_default())
 }
 
-/// An event without a name.
 fn unnamed(event: &Value) -> String {
     format!("data: {event}\n\n")
 }
@@ -145,7 +132,6 @@ fn class<'a>(refusal: &'a HttpRefusal, [invalid, login, missing, busy, other]: [
     }
 }
 
-/// The body of an HTTP error of both of OpenAI's APIs.
 fn openai_error(refusal: &HttpRefusal) -> Value {
     let words =
         ["invalid_request_error", "invalid_api_key", "invalid_request_error", "rate_limit_exceeded", "server_error"];
