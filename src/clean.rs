@@ -118,19 +118,12 @@ fn safe(text: &str) -> usize {
 
 /// The first bytes of the characters that may need a change.
 const LEADS: [bool; 256] = {
-    let mut leads = [false; 256];
-    let mut byte = 0;
-    while byte < 0x20 {
-        leads[byte] = byte != b'\n' as usize && byte != b'\t' as usize;
+    let (mut leads, mut byte) = ([false; 256], 0);
+    while byte < 256 {
+        // The last ones: U+0080 on; U+061C; U+200E on; U+FEFF; U+E0000 on.
+        leads[byte] = matches!(byte, 0..=8 | 0xb..=0x1f | 0x7f | 0xc2 | 0xd8 | 0xe2 | 0xef | 0xf3);
         byte += 1;
     }
-    leads[0x7f] = true;
-    // U+0080 on; U+061C; U+200E on; U+FEFF; U+E0000 on.
-    leads[0xc2] = true;
-    leads[0xd8] = true;
-    leads[0xe2] = true;
-    leads[0xef] = true;
-    leads[0xf3] = true;
     leads
 };
 
@@ -185,23 +178,12 @@ pub(crate) fn is_deceptive(c: char) -> bool {
 }
 
 pub fn one_line(text: &str) -> String {
-    let clean = whole(text);
-    let mut out = String::with_capacity(clean.len());
-    for word in clean.split_whitespace() {
-        if !out.is_empty() {
-            out.push(' ');
-        }
-        out.push_str(word);
-    }
-    out
+    whole(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The last `bytes` of a text, from the beginning of a character.
 pub fn last_bytes(text: &str, bytes: usize) -> &str {
-    if text.len() <= bytes {
-        return text;
-    }
-    &text[text.ceil_char_boundary(text.len() - bytes)..]
+    &text[text.ceil_char_boundary(text.len().saturating_sub(bytes))..]
 }
 
 /// Characters that act on a terminal become escapes, which bash, zsh and ksh read.

@@ -15,7 +15,7 @@ pub use choices::{AtEof, Color, DiffSize, Output};
 
 use crate::agent::registry::Agents;
 use crate::protocol::request::{Seconds, is_environment_name};
-use crate::suggest::{Name, Typed, Unknown, either, hint};
+use crate::suggest::{Typed, Unknown, either, hint, plain_name};
 use command::{Command, Runnable};
 use lexopt::Arg;
 use row::{Flag, FlagForm, GivenFlag};
@@ -74,10 +74,6 @@ pub fn parse(commands: Commands, args: impl IntoIterator<Item = OsString>) -> Re
     }
 }
 
-fn names(commands: Commands) -> Vec<&'static str> {
-    commands.iter().map(|command| command.name).collect()
-}
-
 /// `before`: the flag before them, after which no other flag may follow.
 fn words(mut parser: lexopt::Parser, before: &str) -> Result<Vec<OsString>, Wrong> {
     let mut words = Vec::new();
@@ -120,7 +116,7 @@ fn unknown(what: &str, dashes: &str, typed: Typed<'_>, known: &[&str], otherwise
 /// `command`: the command whose help applies, after a space.
 fn unparsed(error: &lexopt::Error, command: &str) -> Wrong {
     if let lexopt::Error::UnexpectedValue { option, .. } = error
-        && let Some(flag) = Name::new(option)
+        && let Some(flag) = plain_name(option)
     {
         return format!("{flag} takes no value.");
     }
@@ -145,7 +141,8 @@ fn find(commands: Commands, name: &OsStr) -> Result<&'static Command, Wrong> {
         true => "To run a task: spektacular adhoc \"TASK\".",
         false => "`spektacular help` lists the commands.",
     };
-    Err(unknown("command", "", Typed::Value(&name), &names(commands), otherwise))
+    let names: Vec<&str> = commands.iter().map(|command| command.name).collect();
+    Err(unknown("command", "", Typed::Value(&name), &names, otherwise))
 }
 
 pub fn explained(commands: Commands, words: &[OsString]) -> Result<Help, Wrong> {
@@ -173,6 +170,26 @@ pub fn explained(commands: Commands, words: &[OsString]) -> Result<Help, Wrong> 
 
 pub fn no_words(command: &str, words: &[OsString]) -> Result<(), Wrong> {
     if words.is_empty() { Ok(()) } else { Err(format!("{command} takes no arguments.")) }
+}
+
+/// The meaning of the only word. `noun`: its kind, as messages name it.
+pub(crate) fn one_word<T>(
+    command: &str,
+    noun: &str,
+    words: &[OsString],
+    known: &[&str],
+    meaning: fn(&str) -> Option<T>,
+) -> Result<T, Wrong> {
+    let names = either(known);
+    match words {
+        [] => Err(format!("Missing {noun}: {names}.")),
+        [word] => {
+            let word = word.to_string_lossy();
+            let hint = hint(&word, known.iter().copied());
+            meaning(&word).ok_or_else(|| format!("The {noun} must be {names}.{hint}"))
+        }
+        _ => Err(format!("Too many words: {command} takes one {noun}: {names}.")),
+    }
 }
 
 /// The output mode that an invalid command line asks for, if it can be determined.
@@ -279,7 +296,7 @@ pub(crate) fn text(flag: &Flag, value: OsString) -> Result<String, Wrong> {
     value.into_string().map_err(|_| format!("--{} must be UTF-8.", flag.long))
 }
 
-pub(crate) fn seconds(flag: &Flag, value: &OsStr) -> Result<Seconds, Wrong> {
+fn seconds(flag: &Flag, value: &OsStr) -> Result<Seconds, Wrong> {
     let number =
         value.to_str().and_then(|text| text.parse().ok()).filter(|number: &f64| number.is_finite() && *number > 0.0);
     number.map(Seconds).ok_or_else(|| format!("--{} must be a number of seconds above 0.", flag.long))

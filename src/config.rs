@@ -287,7 +287,7 @@ fn environment(variables: impl Iterator<Item = (OsString, OsString)>) -> Read {
             continue;
         };
         let text = value.into_string().map_err(|_| "must be UTF-8".to_owned());
-        match text.and_then(|text| key.typed(&text)) {
+        match text.and_then(|text| Slot::Key(key).typed(&text)) {
             Ok(raw) => {
                 let origin = ValueOrigin::Environment(name.into_owned());
                 read.layer.insert(key.name.into(), Value { raw, origin, line: None });

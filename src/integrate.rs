@@ -34,8 +34,6 @@ pub(crate) const INTEGRATIONS: &[Integration] = &[OPENCLAW, ZED, ACPX, RAY, KUBE
 
 pub(crate) const NAMES: &[&str] = &[OPENCLAW.name, ZED.name, ACPX.name, RAY.name, KUBERNETES.name, GITHUB.name];
 
-pub(crate) const WITHOUT_FILES: &[&str] = &[ZED.name, ACPX.name];
-
 /// `openclaw.md` describes it for users.
 const OPENCLAW: Integration = Integration {
     name: "openclaw",
@@ -167,13 +165,12 @@ fn ray(here: &Here<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{INTEGRATIONS, MANIFEST, NAMES, NO_MODELS, WITHOUT_FILES};
+    use super::{INTEGRATIONS, MANIFEST, NAMES, NO_MODELS};
 
     #[test]
     fn the_names_are_those_of_the_integrations() {
         let names: Vec<&str> = INTEGRATIONS.iter().map(|one| one.name).collect();
-        let without: Vec<&str> = INTEGRATIONS.iter().filter(|one| one.files.is_none()).map(|one| one.name).collect();
-        assert_eq!((names.as_slice(), without.as_slice()), (NAMES, WITHOUT_FILES));
+        assert_eq!(names, NAMES);
     }
 
     #[test]

@@ -29,8 +29,8 @@ impl Peer for JsonLines {
     fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
         let Outgoing { body, reply_to, run_id, max_bytes, at, in_advance: _ } = outgoing;
         let err = stderr_line(body);
-        if let Some(mut frame) = self.stamper.stamp(at, run_id, reply_to, body) {
-            out.line(|line| frame.write(max_bytes, line));
+        if self.stamper.stamp(at, body) {
+            out.line(|line| self.stamper.write(run_id, reply_to, body, max_bytes, line));
         }
         if let Some(line) = err {
             let id = if self.log_id { &format!("[{}] ", &**run_id) } else { "" };

@@ -10,8 +10,6 @@
 mod action;
 pub(crate) mod arguments;
 mod forms;
-mod names;
-pub(crate) use names::is_secret as is_secret_name;
 mod scan;
 mod shapes;
 mod tail;
@@ -59,7 +57,7 @@ impl fmt::Debug for Redactor {
 impl Redactor {
     /// Knows only the shapes.
     pub fn new() -> Self {
-        let mut filter = Filter::default();
+        let mut filter = Filter::new();
         shapes::beginnings().for_each(|beginning| filter.add(beginning));
         Self { filter: Arc::new(filter), forms: Vec::new(), cleans: false, generation: Generation::default() }
     }
@@ -101,12 +99,12 @@ impl Redactor {
         vars: impl Iterator<Item = (&'a str, &'a str)>,
         is_path: &dyn Fn(&str) -> bool,
     ) {
-        self.add_values(vars.filter(|(name, _)| names::is_secret(name)).map(|(_, value)| value), is_path);
+        self.add_values(vars.filter(|(name, _)| is_secret_name(name)).map(|(_, value)| value), is_path);
     }
 
     /// Registers these values, except those that [`Redactor::add_environment`] skips whatever their name.
     pub fn add_values<'a>(&mut self, values: impl Iterator<Item = &'a str>, is_path: &dyn Fn(&str) -> bool) {
-        let is_secret = |value: &&str| !names::is_setting(value) && forms::usable(value) && !is_path(value);
+        let is_secret = |value: &&str| !is_setting(value) && forms::usable(value) && !is_path(value);
         self.add_all(values.filter(is_secret));
     }
 
@@ -127,6 +125,12 @@ impl Redactor {
         }
     }
 
+    pub fn redact_in(&self, text: &mut String) {
+        if let Cow::Owned(clean) = self.redact(text) {
+            *text = clean;
+        }
+    }
+
     /// Like [`Redactor::redact`], for a recording, which keeps escape sequences.
     pub fn redact_uncleaned<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if self.is_clear(text) {
@@ -143,7 +147,17 @@ impl Redactor {
 
     /// Whether a text contains no beginning of a secret, and so no secret.
     pub fn is_clear(&self, text: &str) -> bool {
-        !self.filter.finds(text.as_bytes())
+        // The filter leaves out the last two bytes: every secret is longer.
+        self.filter.position(text.as_bytes()).is_none()
+    }
+
+    /// Whether a piece contains neither a secret, nor the beginning of one, nor the beginning of a mask.
+    fn passes(&self, piece: &str) -> bool {
+        let bytes = piece.as_bytes();
+        let end = &bytes[bytes.len().saturating_sub(MASK.len() - 1)..];
+        let may_be_mask =
+            end.iter().rposition(|&byte| byte == b'[').is_some_and(|at| MASK.as_bytes().starts_with(&end[at..]));
+        !may_be_mask && self.filter.next(bytes, 0, bytes.len()) == bytes.len()
     }
 
     /// The end of the longest form that begins here.
@@ -171,6 +185,23 @@ impl Redactor {
     }
 }
 
+/// Whether an environment variable of this name holds a secret.
+pub(crate) fn is_secret_name(name: &str) -> bool {
+    const MARKS: [&str; 8] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "CREDENTIALS", "PAT"];
+    name.split('_').any(|part| MARKS.iter().any(|mark| mark.eq_ignore_ascii_case(part)))
+}
+
+/// Whether a value is a plain decimal number or a word such as `true`. Floating-point numbers do not count, because the
+/// hex key `12345678e9012345` looks like one.
+fn is_setting(value: &str) -> bool {
+    const WORDS: [&str; 8] = ["true", "false", "yes", "no", "on", "off", "none", "null"];
+    let digits = value.strip_prefix(['-', '+']).unwrap_or(value);
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let number = !(whole.is_empty() && fraction.is_empty())
+        && whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit());
+    number || WORDS.iter().any(|word| word.eq_ignore_ascii_case(value))
+}
+
 /// The first three bytes of all forms and shapes. Two bytes rule out nearly every place in a text, and the third byte
 /// nearly all others, so that the cost hardly depends on the number of secrets.
 #[derive(Clone)]
@@ -186,30 +217,18 @@ struct Filter {
 
 type Bits = [u64; 1024];
 
-impl Default for Filter {
-    fn default() -> Self {
-        Self {
-            firsts: [false; 256],
-            pairs: Box::new([0; 1024]),
-            neighbours: Box::new([0; 1024]),
-            triples: Box::new([0; 1024]),
-        }
-    }
-}
-
 impl Filter {
+    fn new() -> Self {
+        let bits = || Box::new([0; 1024]);
+        Self { firsts: [false; 256], pairs: bits(), neighbours: bits(), triples: bits() }
+    }
+
     fn add(&mut self, [a, b, c]: [u8; 3]) {
         self.firsts[usize::from(a)] = true;
         set(&mut self.pairs, pair(a, b));
         set(&mut self.neighbours, pair(a, b));
         set(&mut self.neighbours, pair(b, c));
         set(&mut self.triples, triple(a, b, c));
-    }
-
-    /// Whether a secret may begin anywhere in a complete text.
-    fn finds(&self, bytes: &[u8]) -> bool {
-        // Every secret is longer than two bytes.
-        self.position(bytes).is_some()
     }
 
     /// The first place between `from` and `limit` where a secret may begin, or `limit`. The text may go on after its
@@ -265,17 +284,6 @@ fn set(bits: &mut Bits, index: usize) {
 
 fn get(bits: &Bits, index: usize) -> bool {
     bits[index >> 6] >> (index & 63) & 1 != 0
-}
-
-impl Redactor {
-    /// Whether a piece contains neither a secret, nor the beginning of one, nor the beginning of a mask.
-    fn passes(&self, piece: &str) -> bool {
-        let bytes = piece.as_bytes();
-        let end = &bytes[bytes.len().saturating_sub(MASK.len() - 1)..];
-        let may_be_mask =
-            end.iter().rposition(|&byte| byte == b'[').is_some_and(|at| MASK.as_bytes().starts_with(&end[at..]));
-        !may_be_mask && self.filter.next(bytes, 0, bytes.len()) == bytes.len()
-    }
 }
 
 /// The joined results equal [`Redactor::redact`] of the joined pieces, wherever they were cut. The stream holds back

@@ -10,7 +10,7 @@ use crate::protocol::limits;
 use crate::protocol::request::Options;
 use crate::protocol::words::WorkflowKind;
 use crate::protocol::workflow::HOME;
-use crate::suggest::{Name, Typed, Unknown, nearest};
+use crate::suggest::{Typed, Unknown, nearest, plain_name};
 use rustix::fs::OFlags;
 use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, Metadata};
@@ -126,7 +126,14 @@ impl SessionFile {
     /// The folder with the agents' files, as an existing directory and the path below it. `None`: the environment does
     /// not name a home directory.
     fn place(&self) -> Option<(PathBuf, Vec<OsString>)> {
-        place(&self.cwd, SESSIONS)
+        if self.has_folder() {
+            return Some((self.cwd.clone(), [HOME, LOCAL, SESSIONS].map(OsString::from).to_vec()));
+        }
+        let names = self.cwd.components().filter_map(|part| match part {
+            Component::Normal(name) => Some(stand_in(name)),
+            Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => None,
+        });
+        Some((state_folder()?, ["spektacular", SESSIONS].map(OsString::from).into_iter().chain(names).collect()))
     }
 
     pub(crate) fn moved_to(self, cwd: PathBuf) -> SessionFile {
@@ -140,7 +147,7 @@ impl SessionFile {
     }
 
     pub(crate) fn has_folder(&self) -> bool {
-        has_folder(&self.cwd)
+        self.cwd.join(HOME).symlink_metadata().is_ok()
     }
 
     /// Stores a session atomically, ahead of the earlier ones. Does nothing without a project and a home directory.
@@ -173,21 +180,8 @@ impl SessionFile {
         }
         let lines: String = changed(self.all()).iter().map(Stored::line).collect();
         let new = OsString::from(format!("{}.{}.new", self.name, std::process::id()));
-        folder.replace_unsynced(self.name.as_ref(), &new, 0o600, lines.as_bytes())
+        folder.replace(self.name.as_ref(), &new, 0o600, lines.as_bytes(), false)
     }
-}
-
-/// The folder for one kind of data about a directory: in its `.spektacular`, or in the user's state folder. `None`: the
-/// environment does not name a home directory.
-fn place(directory: &Path, data: &str) -> Option<(PathBuf, Vec<OsString>)> {
-    if has_folder(directory) {
-        return Some((directory.to_owned(), [HOME, LOCAL, data].map(OsString::from).to_vec()));
-    }
-    let names = directory.components().filter_map(|part| match part {
-        Component::Normal(name) => Some(stand_in(name)),
-        Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => None,
-    });
-    Some((state_folder()?, ["spektacular", data].map(OsString::from).into_iter().chain(names).collect()))
 }
 
 /// The name of the folder that stands for a directory. The names of session files never begin with a plus sign, so that
@@ -198,11 +192,7 @@ fn stand_in(directory: &OsStr) -> OsString {
     name
 }
 
-fn has_folder(directory: &Path) -> bool {
-    directory.join(HOME).symlink_metadata().is_ok()
-}
-
-/// Creates the folder of [`place`]. No link below its root is followed.
+/// Creates the folder at `parts` below `root`. No link below the root is followed.
 fn enter(root: &Path, parts: &[OsString]) -> io::Result<OpenFolder> {
     // Other users must not read the words of a prompt.
     let existing = |made: io::Result<()>| made.or_else(|error| if root.is_dir() { Ok(()) } else { Err(error) });
@@ -300,7 +290,7 @@ pub(crate) fn resumed(layers: &Layers, options: Options, typed: &SessionId) -> R
         return Err("No session is named latest. To resume the last one, use --continue.".to_owned());
     }
     let names = own.iter().filter_map(|stored| stored.name.as_deref());
-    match (nearest(typed, names), Name::new(typed)) {
+    match (nearest(typed, names), plain_name(typed)) {
         (Some(name), Some(typed)) => Err(format!("Unknown session {typed}. Did you mean {name}?")),
         (Some(name), None) => Err(format!("Unknown session. Did you mean {name}?")),
         (None, _) if typed.bytes().any(|byte| byte.is_ascii_digit()) => Ok(typed.clone()),

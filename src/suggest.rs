@@ -1,20 +1,14 @@
 //! Names in messages: how a name that a user typed is shown, and which known name the user probably meant.
 
 use crate::redact::{MASK, Redactor};
-use std::fmt;
 
 /// The maximum length of a name that is shown or compared. All known names are shorter.
 const LONGEST: usize = 64;
 
 /// A typed value that may be shown, because it looks like a name: 1 to 64 ASCII letters, digits, `-`, `_` and `.`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Name<'a>(&'a str);
-
-impl<'a> Name<'a> {
-    /// `None`: it may not be shown.
-    pub(crate) fn new(text: &'a str) -> Option<Name<'a>> {
-        ((1..=LONGEST).contains(&text.len()) && text.chars().all(is_plain)).then_some(Name(text))
-    }
+/// `None`: it may not be shown.
+pub(crate) fn plain_name(text: &str) -> Option<&str> {
+    ((1..=LONGEST).contains(&text.len()) && text.chars().all(is_plain)).then_some(text)
 }
 
 fn is_plain(c: char) -> bool {
@@ -22,10 +16,10 @@ fn is_plain(c: char) -> bool {
 }
 
 /// The name of a field, key, flag or variable as messages show it: its first 64 characters, with `?` for every
-/// character that a [`Name`] may not have. Redacts first, because a secret that lost a character would no longer be
-/// found.
+/// character that a [`plain_name`] may not have. Redacts first, because a secret that lost a character would no longer
+/// be found.
 pub(crate) fn shown(name: &str, redactor: &Redactor) -> String {
-    if Name::new(name).is_some() {
+    if let Some(name) = plain_name(name) {
         return name.to_owned();
     }
     if name.is_empty() {
@@ -36,18 +30,12 @@ pub(crate) fn shown(name: &str, redactor: &Redactor) -> String {
     cut.split(MASK).map(plain).collect::<Vec<_>>().join(MASK)
 }
 
-impl fmt::Display for Name<'_> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(self.0)
-    }
-}
-
 /// The text in which a name was expected.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Typed<'a> {
     /// The name of a flag or key. It is always [`shown`].
     Name(&'a str),
-    /// Such as a command or an agent. Only a [`Name`] is shown, because other text could be a misplaced prompt.
+    /// Such as a command or an agent. Only a [`plain_name`] is shown, because other text could be a misplaced prompt.
     Value(&'a str),
 }
 
@@ -69,7 +57,7 @@ impl Unknown<'_> {
         let Unknown { what, dashes, typed, place } = self;
         let (typed, name) = match typed {
             Typed::Name(typed) => (typed, Some(shown(typed, &Redactor::new()))),
-            Typed::Value(typed) => (typed, Name::new(typed).map(|name| name.to_string())),
+            Typed::Value(typed) => (typed, plain_name(typed).map(str::to_owned)),
         };
         let shown = name.map(|name| format!(" {dashes}{name}")).unwrap_or_default();
         let meant = nearest(typed, known).map(|name| format!("Did you mean {dashes}{name}?"));
@@ -139,16 +127,16 @@ fn edits(a: &str, b: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{Name, Typed, Unknown, either, shown};
+    use super::{Typed, Unknown, either, plain_name, shown};
     use crate::redact::Redactor;
 
     #[test]
     fn only_a_plain_short_name_is_shown() {
         for good in ["a", "timeot_s", "agents.x.comand", "--flag", &"x".repeat(64)] {
-            assert_eq!(Name::new(good).map(|name| name.to_string()).as_deref(), Some(good));
+            assert_eq!(plain_name(good), Some(good));
         }
         for bad in ["", "a b", "ä", "a/b", "a=b", "a\n", "\u{202e}a", &"x".repeat(65)] {
-            assert_eq!(Name::new(bad), None, "{bad:?}");
+            assert_eq!(plain_name(bad), None, "{bad:?}");
         }
     }
 

@@ -50,13 +50,13 @@ impl PromptContent {
         let block = block.object().ok_or_else(|| wrong("a content block"))?;
         let kind = block.string("type").unwrap_or_default();
         match kind.as_str() {
-            "text" => self.add(&block.string("text").ok_or_else(|| wrong("a block of text with `text`"))?),
+            "text" => self.text += &block.string("text").ok_or_else(|| wrong("a block of text with `text`"))?,
             "resource_link" => self.link(&block).ok_or_else(|| wrong("a link with `uri`"))?,
             "resource" => {
                 let resource = block.object("resource").ok_or_else(|| wrong("a block with `resource`"))?;
                 let uri = resource.string("uri").unwrap_or_default();
                 if let Some(text) = resource.string("text") {
-                    self.add(&context(&uri, &text));
+                    self.text += &context(&uri, &text);
                 } else {
                     let is_image = resource.str("mimeType").is_some_and(|kind| kind.starts_with("image/"));
                     let data = resource.str("blob").filter(|_| is_image);
@@ -74,17 +74,13 @@ impl PromptContent {
         Ok(())
     }
 
-    fn add(&mut self, text: &str) {
-        self.text.push_str(text);
-    }
-
     fn link(&mut self, block: &Object<'_>) -> Option<()> {
         let uri = block.string("uri")?;
         let name = block.string("name").filter(|name| !name.is_empty()).unwrap_or_else(|| uri.clone());
         let target = target(&uri);
         // Markdown ends a plain target at a blank or a bracket.
         let is_plain = !target.contains([' ', '(', ')', '<', '>']);
-        self.add(&if is_plain { format!("[{name}]({target})") } else { format!("[{name}](<{target}>)") });
+        self.text += &if is_plain { format!("[{name}]({target})") } else { format!("[{name}](<{target}>)") };
         Some(())
     }
 

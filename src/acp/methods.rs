@@ -322,7 +322,7 @@ impl AcpServer {
     }
 
     fn prompt(&mut self, id: &str, params: &Object<'_>) -> Answer {
-        let waiting = self.session(params)?.prompts_waiting();
+        let waiting = self.session(params)?.waiting.len();
         let blocks = required(params.list("prompt"), "prompt", "a list of content blocks")?;
         let size = params.raw("prompt").map_or(0, |raw| raw.get().len());
         if waiting >= PROMPTS_WAITING || !self.shared.has_room(size) {

@@ -17,7 +17,6 @@ mod content;
 mod history;
 mod local_host;
 mod methods;
-mod own_session;
 mod questions;
 mod refusal;
 mod runs;

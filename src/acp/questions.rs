@@ -291,8 +291,7 @@ pub(super) fn permission(payload: &Object<'_>, session: &str, cwd: &str, call: i
     let options = payload.objects("options").filter_map(|option| {
         let value = option.string("value")?;
         let kind = match value.as_str() {
-            "allow_once" => "allow_once",
-            "allow_always" => "allow_always",
+            same @ ("allow_once" | "allow_always") => same,
             _ => "reject_once",
         };
         let label = option.string("label").unwrap_or_else(|| value.clone());

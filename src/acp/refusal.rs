@@ -1,8 +1,7 @@
 //! Errors for the client.
 
 use crate::agent::rpc;
-use crate::json::Object;
-use crate::json::to_line;
+use crate::json::{Object, to_line};
 use serde_json::{Value, json};
 
 pub(super) const PARSE_ERROR: i64 = -32700;
@@ -16,7 +15,7 @@ const NOT_FOUND: i64 = -32002;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RequestError {
     code: i64,
-    message: String,
+    pub(super) message: String,
     data: Value,
 }
 
@@ -78,10 +77,6 @@ impl RequestError {
         // Some clients show the message alone.
         let message = format!("{code}: {message}");
         RequestError { code: number, message, data: json!({"code": code, "retryable": retryable}) }
-    }
-
-    pub(super) fn message(&self) -> &str {
-        &self.message
     }
 
     /// The response to the request with this id, verbatim; `null` if the request could not be read.

@@ -15,11 +15,6 @@ pub(super) fn message(kind: &str, payload: &Value) -> String {
 /// The id of the messages that begin a turn, by which a run's warning about one of them names it.
 pub(super) const PROMPT: &str = "prompt";
 
-/// A message that begins a turn. `None`: a run takes no message of this length.
-pub(super) fn prompt_message(kind: &str, payload: &Value) -> Option<String> {
-    named_message(PROMPT, kind, payload)
-}
-
 /// The id of the messages that give the agent a prompt while it works.
 pub(super) const STEER: &str = "steer";
 

@@ -9,7 +9,7 @@ use super::shared::{ChildKey, ServerEffect};
 use crate::io::failpoint::point;
 use crate::io::lines::{Framed, LineReader};
 use crate::io::outbox::Outbox;
-use crate::io::output::{Order, StdoutWriter, Written, diagnose, stdout_is_closed, write_whole};
+use crate::io::output::{Order, StdoutWriter, Written, diagnose, stdout_is_closed, write_lines};
 use crate::io::signals::{self, Signal, SignalChannels};
 use crate::io::spawn_thread;
 use crate::process::own_run::{self, OwnRun};
@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, ErrorKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout};
+use std::process::{Child, ChildStdout};
 use std::time::{Duration, Instant};
 
 /// The time in which all children must end once the client is gone. Their runs need at most 4 s.
@@ -222,10 +222,11 @@ impl Serve {
     }
 
     fn start(&self, key: ChildKey, cwd: &str) -> io::Result<Running> {
-        let OwnRun { stdin, stdout, child, killer } = own_run::start(Path::new(cwd))?;
+        let OwnRun { mut stdin, stdout, child, killer } = own_run::start(Path::new(cwd))?;
         let (lines, queued) = unbounded();
         let tell = self.tell.clone();
-        let started = spawn_thread("run-stdin", move || write_lines(stdin, &queued))
+        // The child's end is seen on its stdout.
+        let started = spawn_thread("run-stdin", move || write_lines(&queued, &mut stdin, |_| {}))
             .and_then(|()| spawn_thread("run-stdout", move || read_run(key, stdout, child, &tell)));
         if let Err(error) = started {
             killer.kill();
@@ -256,16 +257,6 @@ impl Serve {
                 },
                 recv(until) -> _ => self.lost = true,
             }
-        }
-    }
-}
-
-/// Writes lines to a child until there are no more, and closes its stdin.
-fn write_lines(mut stdin: ChildStdin, lines: &Receiver<String>) {
-    for line in lines {
-        // The child's end is seen on its stdout.
-        if write_whole(&mut stdin, format!("{line}\n").as_bytes()).is_err() {
-            return;
         }
     }
 }

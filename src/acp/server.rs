@@ -5,8 +5,7 @@ use super::refusal::{INVALID_REQUEST, PARSE_ERROR, RequestError};
 use super::session::ClientSession;
 use super::shared::{ChildKey, ServerEffect, ServerHost, SharedState};
 use crate::agent::rpc::{self, Incoming};
-use crate::json::deeper_than;
-use crate::json::{Object, Raw};
+use crate::json::{Object, Raw, deeper_than};
 use std::collections::BTreeMap;
 
 const DEPTH: usize = 128;

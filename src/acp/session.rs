@@ -87,7 +87,7 @@ pub(super) struct ClientSession {
     /// The id of the prompt's request that the turn answers. In a turn without one, a question waits for the next prompt.
     active: Option<String>,
     images: Vec<String>,
-    waiting: VecDeque<ClientPrompt>,
+    pub(super) waiting: VecDeque<ClientPrompt>,
     /// Whether the agent takes prompts while it works.
     steers: bool,
     /// Whether the child takes prompts as commands unless they say otherwise.
@@ -129,10 +129,6 @@ impl ClientSession {
             runs: self.runs,
             chosen: self.chosen.clone(),
         }
-    }
-
-    pub(super) fn prompts_waiting(&self) -> usize {
-        self.waiting.len()
     }
 
     pub(super) fn prompt(&mut self, prompt: ClientPrompt, shared: &mut SharedState) {
@@ -197,7 +193,7 @@ impl ClientSession {
         } else {
             self.mark_command(&text, &mut payload, shared);
         }
-        let line = runs::prompt_message(kind, &payload);
+        let line = runs::named_message(runs::PROMPT, kind, &payload);
         let line = line.ok_or_else(RequestError::too_long);
         let line = match line.and_then(|line| if starts { self.may_start(shared).map(|()| line) } else { Ok(line) }) {
             Ok(line) => line,
@@ -363,7 +359,7 @@ impl ClientSession {
             shared.put(ServerEffect::Unlimit(key));
         }
         if let (None, RunOutcome::Failed(refusal)) = (&self.active, &outcome) {
-            self.say(&format!("\n\n{}\n", refusal.message()), "failure", shared);
+            self.say(&format!("\n\n{}\n", refusal.message), "failure", shared);
         }
         for id in self.active.take().into_iter().chain(std::mem::take(&mut self.handed.joined)) {
             match &outcome {
@@ -440,22 +436,18 @@ impl ClientSession {
                 self.end_turn(RunOutcome::of_turn(frame), shared);
                 self.store(shared);
             }
-            KindName::Status => self.status(frame, shared),
+            KindName::Status if frame.is("status", "waiting_for_prompt") => {
+                self.set_ready(true);
+                self.advance(shared);
+            }
             KindName::Warning => self.warn(frame, cause, shared),
             KindName::Prompt if cause == runs::PROMPT => {}
             KindName::Prompt => self.prompt_state(frame, cause == runs::STEER, shared),
             KindName::Resolved => self.resolved(&frame.string("question_id").unwrap_or_default(), shared),
-            // Heartbeats and checkpoints are off, and only workflows have todos and phases.
-            KindName::Heartbeat | KindName::Checkpoint | KindName::Todo | KindName::Phase => {}
+            // No other status says anything to the client. Heartbeats and checkpoints are off, and only workflows have
+            // todos and phases.
+            KindName::Status | KindName::Heartbeat | KindName::Checkpoint | KindName::Todo | KindName::Phase => {}
         }
-    }
-
-    fn status(&mut self, frame: &Object<'_>, shared: &mut SharedState) {
-        if !frame.is("status", "waiting_for_prompt") {
-            return;
-        }
-        self.set_ready(true);
-        self.advance(shared);
     }
 
     /// Passes a warning on. One that a prompt was not taken ends its turn: nothing else will.

@@ -4,6 +4,7 @@ use super::Facts;
 use super::refusal::RequestError;
 use crate::json::Object;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// The policies, with the names and the descriptions that a client shows.
 const POLICIES: [(&str, &str, &str); 4] = [
@@ -18,35 +19,29 @@ const DEFAULT: &str = "default";
 const EFFORTS: [&str; 3] = ["low", "medium", "high"];
 const VALUE_BYTES: usize = 256;
 
-/// The values that the client has set. `None`: as configured.
+/// The options, with the names of their fields of run.start.
+const OPTIONS: [&str; 4] = [PERMISSIONS, "model", "effort", "mode"];
+const PERMISSIONS: &str = "permissions";
+
+/// The values of the options that the client has set. The others are as configured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Chosen {
-    permissions: Option<String>,
-    model: Option<String>,
-    effort: Option<String>,
-    mode: Option<String>,
-}
+pub(crate) struct Chosen(BTreeMap<&'static str, String>);
 
 impl Chosen {
     pub(super) fn read(stored: &Object<'_>) -> Chosen {
-        let value = |name: &str| stored.string(name).filter(|value| value.len() <= VALUE_BYTES);
-        Chosen {
-            permissions: value("permissions"),
-            model: value("model"),
-            effort: value("effort"),
-            mode: value("mode"),
-        }
+        let value = |option| Some((option, stored.string(option).filter(|value| value.len() <= VALUE_BYTES)?));
+        Chosen(OPTIONS.into_iter().filter_map(value).collect())
     }
 
     /// Drops a policy that this process does not know.
     pub(super) fn known(mut self, facts: &Facts) -> Chosen {
-        self.permissions.take_if(|policy| !policies(facts).any(|(id, ..)| id == policy));
+        self.0.retain(|option, value| *option != PERMISSIONS || policies(facts).any(|(id, ..)| id == value));
         self
     }
 
     /// Error: the mode is unknown.
     pub(super) fn set_mode(&mut self, mode: &str, facts: &Facts) -> Result<(), RequestError> {
-        self.set("permissions", mode, facts).map_err(|_| {
+        self.set(PERMISSIONS, mode, facts).map_err(|_| {
             let known: Vec<&str> = policies(facts).map(|(id, ..)| id).collect();
             RequestError::parameter("modeId", &format!("one of {}", known.join(", ")))
         })
@@ -57,21 +52,23 @@ impl Chosen {
         if value.is_empty() || value.len() > VALUE_BYTES || value.chars().any(char::is_control) {
             return Err(RequestError::parameter("value", "a string of 1 to 256 bytes without control characters"));
         }
-        let place = match option {
-            "permissions" if policies(facts).any(|(id, ..)| id == value) => &mut self.permissions,
-            "permissions" => return Err(RequestError::parameter("value", "one of the values of the option")),
-            "model" => &mut self.model,
-            "effort" => &mut self.effort,
-            "mode" => &mut self.mode,
-            _ => return Err(RequestError::parameter("configId", "permissions, model, effort or mode")),
+        let Some(option) = OPTIONS.into_iter().find(|known| *known == option) else {
+            return Err(RequestError::parameter("configId", "permissions, model, effort or mode"));
         };
-        *place = (value != DEFAULT && value != CUSTOM.0).then(|| value.to_owned());
+        if option == PERMISSIONS && !policies(facts).any(|(id, ..)| id == value) {
+            return Err(RequestError::parameter("value", "one of the values of the option"));
+        }
+        if value == DEFAULT || value == CUSTOM.0 {
+            self.0.remove(option);
+        } else {
+            self.0.insert(option, value.to_owned());
+        }
         Ok(())
     }
 
     /// The policy in force, as the id of a mode.
     pub(super) fn policy<'a>(&'a self, facts: &'a Facts) -> &'a str {
-        self.permissions.as_deref().unwrap_or(&facts.permissions)
+        self.0.get(PERMISSIONS).unwrap_or(&facts.permissions)
     }
 
     pub(super) fn modes(&self, facts: &Facts) -> Value {
@@ -82,17 +79,18 @@ impl Chosen {
     pub(super) fn options(&self, facts: &Facts) -> Value {
         let policy = |(id, name, about): (&str, &str, &str)| json!({"value": id, "name": name, "description": about});
         let policies: Vec<Value> = policies(facts).map(policy).collect();
-        let text = |chosen: &Option<String>, configured: &Option<String>, words: &[&str]| {
+        let text = |option: &str, configured: &Option<String>, words: &[&str]| {
+            let chosen = self.0.get(option).map(String::as_str);
             let default = configured.as_ref().map_or("Default".into(), |value| format!("Default ({value})"));
-            let others = words.iter().copied().chain(chosen.as_deref().filter(|value| !words.contains(value)));
+            let others = words.iter().copied().chain(chosen.filter(|value| !words.contains(value)));
             let options = others.map(|value| json!({"value": value, "name": value}));
             let options: Vec<Value> =
                 std::iter::once(json!({"value": DEFAULT, "name": default})).chain(options).collect();
-            (chosen.clone().unwrap_or_else(|| DEFAULT.into()), options)
+            (chosen.unwrap_or(DEFAULT).to_owned(), options)
         };
-        let (model, models) = text(&self.model, &facts.model, &[]);
-        let (effort, efforts) = text(&self.effort, &facts.effort, &EFFORTS);
-        let (mode, modes) = text(&self.mode, &facts.mode, &[]);
+        let (model, models) = text("model", &facts.model, &[]);
+        let (effort, efforts) = text("effort", &facts.effort, &EFFORTS);
+        let (mode, modes) = text("mode", &facts.mode, &[]);
         json!([
             {"type": "select", "id": "permissions", "name": "Permissions", "category": "mode",
              "currentValue": self.policy(facts), "options": policies},
@@ -105,17 +103,7 @@ impl Chosen {
     }
 
     pub(super) fn put(&self, payload: &mut Value) {
-        let fields = [
-            ("permissions", &self.permissions),
-            ("model", &self.model),
-            ("effort", &self.effort),
-            ("mode", &self.mode),
-        ];
-        for (field, value) in fields {
-            if let Some(value) = value {
-                payload[field] = json!(value);
-            }
-        }
+        self.0.iter().for_each(|(option, value)| payload[*option] = json!(value));
     }
 }
 

@@ -1,10 +1,9 @@
 //! Everything that the sessions of a client share, with the orders for the edge and the questions to the machine.
 
 use super::history::UpdateHistory;
-use super::own_session;
 use super::refusal::RequestError;
 use super::store::StoredSession;
-use super::{Facts, WAITING_BYTES};
+use super::{Facts, WAITING_BYTES, updates};
 use crate::agent::rpc;
 use crate::agent::stored::StoredPart;
 use crate::json::{map_strings, to_line};
@@ -160,7 +159,7 @@ impl SharedState {
     /// `servers`: the MCP servers, whose secrets are removed.
     pub(super) fn replay(&mut self, session: &str, agent_session: &str, cwd: &str, servers: Option<&str>) {
         self.keep_history(session);
-        let own = own_session::updates(&self.host.own_session(agent_session), cwd);
+        let own = updates::of_stored(&self.host.own_session(agent_session), cwd);
         if !own.is_empty() {
             for update in own {
                 let line = map_strings(&to_line(&update), &mut |text| self.host.redact(text, servers));

@@ -4,8 +4,7 @@
 use super::settings::Chosen;
 use crate::clean::one_line;
 use crate::io::files::{open_regular, state_folder};
-use crate::json::Object;
-use crate::json::to_line;
+use crate::json::{Object, to_line};
 use serde_json::json;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};

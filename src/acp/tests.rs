@@ -384,6 +384,17 @@ impl Game {
     fn unanswered(&self) -> Vec<u64> {
         self.answers.iter().filter(|(_, count)| **count == 0).map(|(id, _)| *id).collect()
     }
+
+    fn with_session() -> Game {
+        let mut game = Game::new(1);
+        game.request("session/new", &json!({"cwd": "/", "mcpServers": []}));
+        game
+    }
+
+    fn prompt(&mut self, text: &str) {
+        let blocks = json!([{"type": "text", "text": text}]);
+        self.request("session/prompt", &json!({"sessionId": self.sessions[0], "prompt": blocks}));
+    }
 }
 
 fn play(seed: u64) {
@@ -426,19 +437,6 @@ fn a_waiting_image_counts_as_much_as_its_data() {
         game.request("session/prompt", &json!({"sessionId": game.sessions[0], "prompt": blocks}));
     }
     assert!(game.server.shared.waiting > 4000, "{}", game.server.shared.waiting);
-}
-
-impl Game {
-    fn with_session() -> Game {
-        let mut game = Game::new(1);
-        game.request("session/new", &json!({"cwd": "/", "mcpServers": []}));
-        game
-    }
-
-    fn prompt(&mut self, text: &str) {
-        let blocks = json!([{"type": "text", "text": text}]);
-        self.request("session/prompt", &json!({"sessionId": self.sessions[0], "prompt": blocks}));
-    }
 }
 
 #[test]

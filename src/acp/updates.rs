@@ -1,12 +1,13 @@
-//! Frames of a run as updates of a session.
+//! Frames of a run, and the agent's own session, as updates of a session.
 
+use crate::agent::stored::{StoredEdit, StoredPart, StoredTool};
 use crate::json::{Object, Raw};
 use crate::protocol::words::ToolState;
 use serde_json::{Value, json};
 use std::path::Path;
 
 /// A path for the client, which takes only absolute ones.
-pub(super) fn absolute(path: &str, cwd: &str) -> String {
+fn absolute(path: &str, cwd: &str) -> String {
     Path::new(cwd).join(path).to_string_lossy().into_owned()
 }
 
@@ -18,16 +19,10 @@ pub(super) fn location(place: &Object<'_>, cwd: &str) -> Option<Value> {
     })
 }
 
-pub(super) fn tool_kind(category: &str) -> &'static str {
+pub(super) fn tool_kind(category: &str) -> &str {
     match category {
-        "read" => "read",
-        "edit" => "edit",
-        "delete" => "delete",
-        "move" => "move",
-        "search" => "search",
-        "execute" => "execute",
-        "fetch" => "fetch",
-        "think" | "agent" => "think",
+        "read" | "edit" | "delete" | "move" | "search" | "execute" | "fetch" | "think" => category,
+        "agent" => "think",
         "mode" => "switch_mode",
         _ => "other",
     }
@@ -183,6 +178,41 @@ pub(super) fn plan(frame: &Object<'_>) -> Value {
         json!({"content": entry.string("text").unwrap_or_default(), "priority": "medium", "status": status})
     };
     json!({"sessionUpdate": "plan", "entries": frame.objects("entries").map(entry).collect::<Vec<_>>()})
+}
+
+/// The agent's own session as the updates that session/load replays.
+pub(super) fn of_stored(parts: &[StoredPart], cwd: &str) -> Vec<Value> {
+    let update = |(number, part): (usize, &StoredPart)| {
+        let id = format!("own:{number}");
+        match part {
+            StoredPart::Prompt(text) => chunk("user_message_chunk", text, &id),
+            StoredPart::Text(text) => chunk("agent_message_chunk", text, &id),
+            StoredPart::Reasoning(text) => chunk("agent_thought_chunk", text, &id),
+            StoredPart::Tool(call) => of_call(call, &id, cwd),
+        }
+    };
+    parts.iter().enumerate().filter_map(update).collect()
+}
+
+/// A call in the form of a frame, as an update. A call whose end is not stored was cut off.
+fn of_call(call: &StoredTool, id: &str, cwd: &str) -> Option<Value> {
+    let edit = |StoredEdit { path, old, new }: &StoredEdit| json!({"path": path, "old": old, "new": new});
+    let mut frame = json!({
+        "text": call.title,
+        "name": call.name,
+        "category": call.category.word(),
+        "state": if call.succeeded == Some(true) { "completed" } else { "failed" },
+        "locations": call.paths.iter().map(|path| json!({"path": path})).collect::<Vec<_>>(),
+        "output": call.output,
+        "diff": call.edits.iter().map(edit).collect::<Vec<_>>(),
+    });
+    if !call.input.is_null() {
+        frame["input"] = call.input.clone();
+    }
+    if let Some(code) = call.exit_code {
+        frame["exit_code"] = json!(code);
+    }
+    Object::parse(&frame.to_string()).map(|frame| tool(&frame, id, cwd, true))
 }
 
 /// The cost of a session, in US dollars, since this process opened it. A run reports its own cost.

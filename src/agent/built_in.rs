@@ -1,8 +1,8 @@
 //! A built-in agent: its names, its start, and the evidence of its last check. Each agent that speaks ACP and
 //! was tried is in a file of its own.
 
-use super::dialect::Dialect;
 use super::endpoint::Endpoint;
+use crate::protocol::words::{one_of, word_enums};
 
 #[derive(Debug)]
 pub(crate) struct BuiltIn {
@@ -31,61 +31,46 @@ pub struct Tested {
     pub fails: &'static [VerifyRowName],
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum VerifyRowName {
-    Hello,
-    Allow,
-    Denied,
-    Deny,
-    ReadOnly,
-    Write,
-    Question,
-    Cancel,
-    Resume,
-    NoKey,
-    Busy,
-    Broken,
-    Mcp,
-    Model,
+word_enums! {
+    #[derive(Default)]
+    pub enum Dialect {
+        #[default]
+        Acp = "acp",
+        Claude = "claude",
+        Codex = "codex",
+        /// No dialect: any command that prints text.
+        Lines = "lines",
+        Pi = "pi",
+        /// The demo agent's own. No entry of a configuration can name it.
+        Demo = "demo",
+    }
+
+    pub enum VerifyRowName {
+        Hello = "hello", Allow = "allow", Denied = "denied", Deny = "deny", ReadOnly = "read-only", Write = "write",
+        Question = "question", Cancel = "cancel", Resume = "resume", NoKey = "401", Busy = "429", Broken = "500",
+        Mcp = "mcp", Model = "model",
+    }
+
+    /// A promise that depends on the agent.
+    pub enum Promise {
+        /// It asks before each command and each change of a file, so that every policy holds.
+        Permissions = "permissions",
+        /// Under `read-only` it changes nothing.
+        ReadOnly = "read-only",
+        Questions = "questions",
+        McpServers = "mcp_servers",
+        Session = "session_id",
+        /// A failure of its provider ends the run with the code of that failure.
+        Failures = "failures",
+    }
+}
+
+impl Dialect {
+    /// The names that an entry of a configuration can have, as the rest of "must be …".
+    pub const EXPECTED: &str = one_of!("acp", "claude", "codex", "lines", "pi");
 }
 
 impl VerifyRowName {
-    pub const ALL: &[VerifyRowName] = &[
-        VerifyRowName::Hello,
-        VerifyRowName::Allow,
-        VerifyRowName::Denied,
-        VerifyRowName::Deny,
-        VerifyRowName::ReadOnly,
-        VerifyRowName::Write,
-        VerifyRowName::Question,
-        VerifyRowName::Cancel,
-        VerifyRowName::Resume,
-        VerifyRowName::NoKey,
-        VerifyRowName::Busy,
-        VerifyRowName::Broken,
-        VerifyRowName::Mcp,
-        VerifyRowName::Model,
-    ];
-
-    pub fn word(self) -> &'static str {
-        match self {
-            VerifyRowName::Hello => "hello",
-            VerifyRowName::Allow => "allow",
-            VerifyRowName::Denied => "denied",
-            VerifyRowName::Deny => "deny",
-            VerifyRowName::ReadOnly => "read-only",
-            VerifyRowName::Write => "write",
-            VerifyRowName::Question => "question",
-            VerifyRowName::Cancel => "cancel",
-            VerifyRowName::Resume => "resume",
-            VerifyRowName::NoKey => "401",
-            VerifyRowName::Busy => "429",
-            VerifyRowName::Broken => "500",
-            VerifyRowName::Mcp => "mcp",
-            VerifyRowName::Model => "model",
-        }
-    }
-
     /// `None`: the row checks a promise that every agent must keep.
     pub fn promise(self) -> Option<Promise> {
         match self {
@@ -98,42 +83,6 @@ impl VerifyRowName {
             VerifyRowName::Resume => Some(Promise::Session),
             VerifyRowName::NoKey | VerifyRowName::Busy | VerifyRowName::Broken => Some(Promise::Failures),
             VerifyRowName::Mcp => Some(Promise::McpServers),
-        }
-    }
-}
-
-/// A promise that depends on the agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Promise {
-    /// It asks before each command and each change of a file, so that every policy holds.
-    Permissions,
-    /// Under `read-only` it changes nothing.
-    ReadOnly,
-    Questions,
-    McpServers,
-    Session,
-    /// A failure of its provider ends the run with the code of that failure.
-    Failures,
-}
-
-impl Promise {
-    pub const ALL: &[Promise] = &[
-        Promise::Permissions,
-        Promise::ReadOnly,
-        Promise::Questions,
-        Promise::McpServers,
-        Promise::Session,
-        Promise::Failures,
-    ];
-
-    pub fn word(self) -> &'static str {
-        match self {
-            Promise::Permissions => "permissions",
-            Promise::ReadOnly => "read-only",
-            Promise::Questions => "questions",
-            Promise::McpServers => "mcp_servers",
-            Promise::Session => "session_id",
-            Promise::Failures => "failures",
         }
     }
 }

@@ -1,8 +1,7 @@
 //! The detail of a permission question: the action and every other field of the tool's input, because the user approves
 //! all of them.
 
-use crate::json::to_line;
-use crate::json::{Object, Raw};
+use crate::json::{Object, Raw, to_line};
 
 /// The field with the model's description of a call, which does not change the call.
 const PROSE: &str = "description";

@@ -2,21 +2,17 @@
 //! each line with its sign. The lines of a created or deleted file have no hunk header.
 
 use std::collections::HashMap;
-use std::fmt::Write;
 use std::ops::Range;
 
 const CONTEXT: usize = 3;
 
-pub(super) fn signed(sign: char, text: &str) -> String {
+pub(super) fn signed(sign: &str, text: &str) -> String {
     signs(sign, text.split_terminator('\n'))
 }
 
 /// A carriage return stays: without it, a change of line ends would not show.
-fn signs<'a>(sign: char, lines: impl Iterator<Item = &'a str>) -> String {
-    lines.fold(String::new(), |mut out, line| {
-        let _ = writeln!(out, "{sign}{line}");
-        out
-    })
+fn signs<'a>(sign: &'a str, lines: impl Iterator<Item = &'a str>) -> String {
+    lines.flat_map(|line| [sign, line, "\n"]).collect()
 }
 
 /// The removed and the added lines, without the equal lines before and after.
@@ -31,7 +27,7 @@ pub(super) fn replaced(old: &str, new: &str) -> String {
     let same = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
     old.truncate(old.len() - same);
     new.truncate(new.len() - same);
-    signs('-', old.into_iter()) + &signs('+', new.into_iter())
+    signs("-", old.into_iter()) + &signs("+", new.into_iter())
 }
 
 /// The words for a change of a text that no line shows.
@@ -88,19 +84,10 @@ pub(super) fn header(old: (u64, u64), new: (u64, u64)) -> String {
 /// Hunks have no line numbers, because the texts may be parts of a file.
 pub(crate) fn between(old: &str, new: &str) -> String {
     match (old.is_empty(), new.is_empty()) {
-        (true, _) => return signed('+', new),
-        (_, true) => return signed('-', old),
-        (false, false) => {}
+        (true, _) => signed("+", new),
+        (_, true) => signed("-", old),
+        (false, false) => diff(old, new, |is_first, _| if is_first { String::new() } else { "@@\n".to_owned() }),
     }
-    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
-    let mut out = String::new();
-    for hunk in hunks(&old, &new) {
-        if !out.is_empty() {
-            out.push_str("@@\n");
-        }
-        write_hunk(&old, &new, &hunk, &mut out);
-    }
-    out
 }
 
 /// Empty: their lines are the same.
@@ -111,16 +98,26 @@ pub(crate) fn unified_diff(name: &str, old: &str, new: &str) -> String {
 
 /// Empty: their lines are the same.
 pub(crate) fn signed_diff(old: &str, new: &str) -> String {
+    let range = |lines: &Range<usize>| ((lines.start + usize::from(!lines.is_empty())) as u64, lines.len() as u64);
+    diff(old, new, |_, [old, new]| header(range(&old), range(&new)))
+}
+
+/// `head`: the text before a hunk, by whether it is the first one, and by its lines in both texts.
+fn diff(old: &str, new: &str, head: impl Fn(bool, [Range<usize>; 2]) -> String) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let mut out = String::new();
     for hunk in hunks(&old, &new) {
-        let [old_lines, new_lines] = with_context(&old, &hunk);
-        let range = |lines: &Range<usize>| {
-            let first = lines.start + usize::from(!lines.is_empty());
-            (first as u64, lines.len() as u64)
-        };
-        out.push_str(&header(range(&old_lines), range(&new_lines)));
-        write_hunk(&old, &new, &hunk, &mut out);
+        let [of_old, of_new] = with_context(&old, &hunk);
+        let Range { start: mut at, end } = of_old;
+        out.push_str(&head(out.is_empty(), [at..end, of_new]));
+        let mut write = |sign: &'static str, lines: &[&str]| out.push_str(&signs(sign, lines.iter().copied()));
+        for change in hunk {
+            write(" ", &old[at..change.old.start]);
+            write("-", &old[change.old.clone()]);
+            write("+", &new[change.new]);
+            at = change.old.end;
+        }
+        write(" ", &old[at..end]);
     }
     out
 }
@@ -151,22 +148,6 @@ fn with_context(old: &[&str], hunk: &[Change]) -> [Range<usize>; 2] {
 struct Change {
     old: Range<usize>,
     new: Range<usize>,
-}
-
-fn write_hunk(old: &[&str], new: &[&str], hunk: &[Change], out: &mut String) {
-    let [Range { start: mut at, end }, _] = with_context(old, hunk);
-    let mut lines = |sign: char, lines: &[&str]| {
-        for line in lines {
-            let _ = writeln!(out, "{sign}{line}");
-        }
-    };
-    for change in hunk {
-        lines(' ', &old[at..change.old.start]);
-        lines('-', &old[change.old.clone()]);
-        lines('+', &new[change.new.clone()]);
-        at = change.old.end;
-    }
-    lines(' ', &old[at..end]);
 }
 
 /// The changes between two lists of lines, in time by their length: lines that occur once in both keep their place

@@ -21,12 +21,8 @@ pub(super) fn question(question: &Object<'_>) -> Ask {
     let choices = Choices::new(question.objects("options").filter_map(choice));
     let multiple = question.bool("multiSelect") == Some(true);
     let header = question.string("header").unwrap_or_default();
-    Ask::new(
-        Purpose::Clarification,
-        Kind::open(choices, multiple),
-        header,
-        question.string("question").unwrap_or_default(),
-    )
+    let text = question.string("question").unwrap_or_default();
+    Ask::new(Purpose::Clarification, Kind::open(choices, multiple), header, text)
 }
 
 #[derive(Debug)]
@@ -68,18 +64,13 @@ impl ElicitationForm {
         let mut content = Map::new();
         let mut answered = false;
         for (field, reply) in self.0.iter().zip(replies) {
-            match reply {
-                Reply::Answer(Answer::Null) => answered = true,
-                Reply::Answer(answer) => {
+            if let Reply::Answer(answer) = reply {
+                answered = true;
+                if *answer != Answer::Null {
                     content.insert(field.name.clone(), field.value(answer)?);
-                    answered = true;
                 }
-                Reply::Allowed | Reply::AllowedWith(_) | Reply::Declined(_) | Reply::Denied(_) | Reply::NoUser
-                    if field.required =>
-                {
-                    return None;
-                }
-                Reply::Allowed | Reply::AllowedWith(_) | Reply::Declined(_) | Reply::Denied(_) | Reply::NoUser => {}
+            } else if field.required {
+                return None;
             }
         }
         answered.then_some(content)
@@ -107,15 +98,10 @@ impl Field {
 
     /// `None`: the form expects a number, and the answer is not one.
     fn value(&self, answer: &Answer) -> Option<Value> {
-        match answer {
-            Answer::Text(text) if self.is_number => number(text.unredacted()).map(Value::Number),
-            Answer::Decision(_)
-            | Answer::Text(_)
-            | Answer::Bool(_)
-            | Answer::One(_)
-            | Answer::Many(_)
-            | Answer::Null => Some(answer.unredacted()),
+        if let (Answer::Text(text), true) = (answer, self.is_number) {
+            return number(text.unredacted()).map(Value::Number);
         }
+        Some(answer.unredacted())
     }
 }
 

@@ -6,13 +6,10 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Codex hides variables with `TOKEN` in their names from the commands that the model runs.
-fn variable(server: usize, header: usize) -> String {
-    format!("SPEKTACULAR_MCP_TOKEN_{server}_{header}")
-}
-
 pub(super) fn variables_of(position: usize, server: &McpServer) -> impl Iterator<Item = (&str, String)> {
     let names = server.headers().into_iter().flat_map(|headers| headers.keys());
-    names.enumerate().map(move |(header, name)| (name.as_str(), variable(position, header)))
+    let variable = move |header: usize| format!("SPEKTACULAR_MCP_TOKEN_{position}_{header}");
+    names.enumerate().map(move |(header, name)| (name.as_str(), variable(header)))
 }
 
 /// Serves an agent that replaces `${NAME}` in a header by the variable's value.

@@ -4,7 +4,7 @@
 use super::preference::no_effect;
 use super::{Driver, DriverOutput, Launch, result};
 use crate::protocol::failure::{Code, Failure};
-use crate::protocol::fields::{Field, field};
+use crate::protocol::fields::{self, Field};
 use crate::protocol::request::{McpAccess, McpServer, Settings};
 use crate::protocol::sentence::Sentence;
 use crate::protocol::terms::sentence;
@@ -25,19 +25,6 @@ impl Limit {
         }
     }
 
-    fn name(self) -> LimitField {
-        match self {
-            Limit::MaxTurns => LimitField::MaxTurns,
-            Limit::MaxToolCalls => LimitField::MaxToolCalls,
-            Limit::MaxTokens => LimitField::MaxTokens,
-            Limit::MaxCostUsd => LimitField::MaxCostUsd,
-            Limit::AllowedTools => LimitField::AllowedTools,
-            Limit::DisallowedTools => LimitField::DisallowedTools,
-            Limit::McpServers => LimitField::McpServers,
-            Limit::Permissions => LimitField::Permissions,
-        }
-    }
-
     /// The nearest is first.
     fn similar(self) -> &'static [Limit] {
         match self {
@@ -51,17 +38,8 @@ impl Limit {
         }
     }
 
-    pub(super) fn field(self) -> &'static Field {
-        match self {
-            Limit::MaxTurns => field!(max_turns),
-            Limit::MaxToolCalls => field!(max_tool_calls),
-            Limit::MaxTokens => field!(max_tokens),
-            Limit::MaxCostUsd => field!(max_cost_usd),
-            Limit::AllowedTools => field!(allowed_tools),
-            Limit::DisallowedTools => field!(disallowed_tools),
-            Limit::McpServers => field!(mcp_servers),
-            Limit::Permissions => field!(permissions),
-        }
+    fn field(self) -> &'static Field {
+        fields::known(self.word())
     }
 
     /// The advice when neither this limit nor a similar one can be kept.
@@ -88,14 +66,12 @@ impl Limit {
     }
 
     /// Gives up this limit, with a warning, because the agent turned out not to keep it. Error: it is not a wish.
-    pub(super) fn give_up(self, settings: &Settings, why: &str, out: &mut DriverOutput) -> Result<(), Failure> {
-        match settings.on_unsupported {
-            OnUnsupported::Fail => Err(self.not_kept(&settings.agent, why)),
-            OnUnsupported::Warn => {
-                out.warn(sentence!("{field} has no effect: {why}", field = self.field()));
-                Ok(())
-            }
+    pub(super) fn give_up(self, agent: &str, is_wish: bool, why: &str, out: &mut DriverOutput) -> Result<(), Failure> {
+        if !is_wish {
+            return Err(self.not_kept(agent, why));
         }
+        out.warn(sentence!("{field} has no effect: {why}", field = self.field()));
+        Ok(())
     }
 
     pub(crate) fn reached(self) -> Failure {
@@ -114,7 +90,7 @@ impl Limit {
                 sandbox
             ),
         };
-        Failure::new(Code::LimitReached, message).at(self.name())
+        Failure { limit: LimitField::from_word(self.word()), ..Failure::new(Code::LimitReached, message) }
     }
 }
 
@@ -220,4 +196,18 @@ fn check(settings: &Settings, keepers: &Keepers, out: &mut DriverOutput) -> Resu
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Limit;
+    use crate::protocol::words::LimitField;
+
+    #[test]
+    fn the_word_of_a_limit_is_its_field_also_in_a_failure() {
+        for limit in Limit::ALL {
+            assert_eq!(limit.field().name, limit.word());
+            assert_eq!(limit.reached().limit.map(LimitField::word), Some(limit.word()));
+        }
+    }
 }

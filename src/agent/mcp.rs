@@ -5,8 +5,7 @@ use super::ask_user;
 use super::reply::{Reply, WITHDRAWN};
 use super::result;
 use super::rpc::{self, Incoming};
-use crate::json::Object;
-use crate::json::to_line;
+use crate::json::{Object, to_line};
 use crate::protocol::limits;
 use crate::protocol::question::Ask;
 use crate::protocol::schema::{Mismatch, OutputSchema};
@@ -37,11 +36,6 @@ impl From<&'static str> for Offered {
     fn from(ask: &'static str) -> Offered {
         Offered { ask: Some(ask), result: None }
     }
-}
-
-#[derive(Serialize)]
-struct Tools {
-    tools: Vec<Tool>,
 }
 
 /// Its schema keeps the order of the properties, in which the model writes them.
@@ -116,7 +110,7 @@ impl Server {
             return Out::Send(rpc::error("null", INVALID_REQUEST, "An `id` must be a number or a short string."));
         }
         let result = match method {
-            "tools/list" => return Out::Send(rpc::result(id, &Tools { tools: self.tools() })),
+            "tools/list" => return Out::Send(rpc::result(id, &BTreeMap::from([("tools", self.tools())]))),
             "initialize" => {
                 let asked = params.and_then(|params| params.string("protocolVersion")).unwrap_or_default();
                 json!({

@@ -31,13 +31,11 @@ pub(crate) mod claude;
 pub(crate) mod codex;
 pub(crate) mod demo;
 mod detail;
-mod dialect;
 pub(crate) mod edits;
 pub mod endpoint;
 mod error_text;
 pub mod features;
 pub(crate) mod form;
-mod hash;
 mod header_variables;
 mod launch;
 pub mod limit;
@@ -87,7 +85,7 @@ use crate::protocol::utc::UtcTime;
 use crate::protocol::words::{
     Action, Category, Level, McpState, PlanStatus, StopReason, ToolState, TurnOrigin, Warning,
 };
-use crate::suggest::Name;
+use crate::suggest::plain_name;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -155,7 +153,7 @@ pub struct CallKey(u64);
 
 impl CallKey {
     pub fn of(name: &str) -> CallKey {
-        CallKey(hash::hash(name))
+        CallKey(text::hash(name))
     }
 }
 
@@ -354,6 +352,10 @@ impl Default for Wants {
     }
 }
 
+fn speech(key: MessageKey, parent: Option<CallKey>, reasoning: bool, piece: impl Into<Text>, done: bool) -> AgentEvent {
+    AgentEvent::Text { message: key, piece: piece.into(), done, reasoning, parent }
+}
+
 fn plan_entry(entry: &Object<'_>, text: &str) -> PlanEntry {
     let status = match entry.str("status").as_deref() {
         Some("in_progress" | "inProgress") => PlanStatus::InProgress,
@@ -381,7 +383,7 @@ fn fitting(field: &'static Field, argument: String) -> Result<String, Failure> {
 
 fn no_such_mode(names: impl IntoIterator<Item = String>) -> Failure {
     const SHOWN: usize = 20;
-    let names: Vec<String> = names.into_iter().filter(|name| Name::new(name).is_some()).take(SHOWN).collect();
+    let names: Vec<String> = names.into_iter().filter(|name| plain_name(name).is_some()).take(SHOWN).collect();
     let choice = if names.is_empty() { String::new() } else { format!(" Its modes are: {}.", names.join(", ")) };
     let message = sentence!("The agent does not have this mode: check {mode}.{choice}", mode);
     Failure::new(Code::InvalidRequest, message)

@@ -102,11 +102,6 @@ pub struct State {
 impl State {
     pub(crate) const NONE: State =
         State { reads: &[], folders: &[], files: &[], made: &[], variables: &[], settings: &[], unfit: None };
-
-    /// Folders that an agent changes as a whole, with its settings in them.
-    pub(crate) const fn whole(folders: &'static [StatePlace], settings: &'static [StatePlace]) -> State {
-        State { folders, settings, ..State::NONE }
-    }
 }
 
 #[derive(Debug)]
@@ -191,6 +186,8 @@ impl Folder {
         set(variable).map(|folder| folder.join(below)).or_else(|| Some(set("HOME")?.join(self.home)))
     }
 }
+
+pub(super) const HOME: Folder = Folder { variable: ("", ""), home: "" };
 
 /// The signs of a login, the most reliable first.
 #[derive(Debug)]
@@ -309,6 +306,17 @@ pub struct InterfaceOptions<'a> {
     pub args: &'a [String],
 }
 
+impl InterfaceOptions<'_> {
+    /// The arguments in order: flags, the person's arguments, and the prompt.
+    pub(super) fn around(
+        &self,
+        flags: impl IntoIterator<Item = Option<String>>,
+        prompt: impl IntoIterator<Item = String>,
+    ) -> Vec<String> {
+        flags.into_iter().flatten().chain(self.args.iter().cloned()).chain(prompt).collect()
+    }
+}
+
 /// The facts about an unknown agent.
 pub(crate) static NONE: Native = Native::of_state(State::NONE);
 
@@ -324,6 +332,11 @@ impl Native {
             own_rules: None,
             state,
         }
+    }
+
+    /// Only folders that the agent changes as a whole, with its settings in them.
+    pub(crate) const fn whole(folders: &'static [StatePlace], settings: &'static [StatePlace]) -> Native {
+        Native::of_state(State { folders, settings, ..State::NONE })
     }
 }
 

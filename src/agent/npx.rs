@@ -37,13 +37,10 @@ fn with_package(program: &str, package: &str) -> [String; 3] {
 pub(crate) fn in_place_of(launch: &Launch) -> Option<Launch> {
     let (Program::Command(program), Some(package)) = (&launch.program, launch.package) else { return None };
     let patience = PATIENCE.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let args = std::iter::once(NO_PROJECT.to_owned()).chain(with_package(program, package));
     Some(Launch {
         program: Program::Command(NPX.into()),
-        args: [NO_PROJECT.to_owned()]
-            .into_iter()
-            .chain(with_package(program, package))
-            .chain(launch.args.iter().cloned())
-            .collect(),
+        args: args.chain(launch.args.iter().cloned()).collect(),
         // Later ones override earlier ones.
         env: patience.chain(launch.env.iter().cloned()).collect(),
         package: None,
@@ -55,7 +52,7 @@ pub(crate) fn in_place_of(launch: &Launch) -> Option<Launch> {
 pub(crate) fn base_in_place_of(base: &Base) -> Option<Base> {
     let (Program::Command(program), Some(package)) = (&base.program, base.package) else { return None };
     let args = with_package(program, package).into_iter().chain(base.args.iter().cloned()).collect();
-    Some(Base { args, package: None, ..Base { program: Program::Command(NPX.into()), ..base.clone() } })
+    Some(Base { program: Program::Command(NPX.into()), args, package: None, ..base.clone() })
 }
 
 /// The failure of npx itself, which its stderr reports. `None`: npx did not fail.

@@ -1,7 +1,7 @@
 //! The settings that some agents ignore. A run warns of those that have no effect.
 
 use super::{Driver, DriverOutput};
-use crate::protocol::fields::{Field, field};
+use crate::protocol::fields::{self, Field};
 use crate::protocol::request::Settings;
 use crate::protocol::sentence::Sentence;
 use crate::protocol::terms::sentence;
@@ -21,18 +21,6 @@ word_enums! {
 }
 
 impl Preference {
-    fn field(self) -> &'static Field {
-        match self {
-            Preference::Model => field!(model),
-            Preference::Effort => field!(effort),
-            Preference::Mode => field!(mode),
-            Preference::SystemPrompt => field!(system_prompt),
-            Preference::SystemPromptMode => field!(system_prompt_mode),
-            Preference::AddDirs => field!(add_dirs),
-            Preference::Background => field!(background),
-        }
-    }
-
     fn is_set(self, settings: &Settings) -> bool {
         match self {
             Preference::Model => settings.model.is_some(),
@@ -50,11 +38,22 @@ pub(super) fn warn_of_ignored(settings: &Settings, driver: &dyn Driver, out: &mu
     let followed = driver.features(settings).preferences;
     for preference in Preference::ALL {
         if preference.is_set(settings) && !followed.contains(preference) {
-            out.warn(no_effect(preference.field()));
+            out.warn(no_effect(fields::known(preference.word())));
         }
     }
 }
 
 pub(super) fn no_effect(field: &'static Field) -> Sentence {
     sentence!("{field} has no effect on this agent", field = field)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Preference;
+    use crate::protocol::fields;
+
+    #[test]
+    fn the_word_of_a_preference_is_its_field() {
+        assert!(Preference::WORDS.iter().all(|word| fields::find(word).is_some()));
+    }
 }

@@ -1,7 +1,7 @@
 //! The parts of a user's prompt that an agent may take for more than text: a command at its beginning, and mentioned
 //! paths.
 
-use super::hash::hash;
+use super::text::hash;
 use super::{AgentEvent, DriverOutput};
 use crate::clean::one_line;
 use crate::json::Object;

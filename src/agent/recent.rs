@@ -1,33 +1,33 @@
 //! A bounded memory of an agent's calls: the calls that finished last, so that a late message about one is not taken
 //! for a new call, and facts about the most recent calls.
 
-use super::hash::hash;
+use super::text::hash;
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, VecDeque};
 
-/// The number of calls that are remembered.
+/// The number of keys that a [`Recent`] holds.
 const CALLS: usize = 256;
 
-/// The calls that finished last, as hashes of their keys.
+/// The last keys, such as those of the calls that finished last, as hashes.
 #[derive(Debug, Default)]
-pub(super) struct Recent {
-    hashes: Vec<u64>,
-    /// The index of the oldest hash, once there are [`CALLS`] hashes.
-    oldest: usize,
-}
+pub(super) struct Recent(VecDeque<u64>);
 
 impl Recent {
     pub(super) fn add(&mut self, key: &str) {
-        if self.hashes.len() < CALLS {
-            self.hashes.push(hash(key));
-        } else {
-            self.hashes[self.oldest] = hash(key);
-            self.oldest = (self.oldest + 1) % CALLS;
+        if self.0.len() == CALLS {
+            self.0.pop_front();
         }
+        self.0.push_back(hash(key));
     }
 
     pub(super) fn contains(&self, key: &str) -> bool {
-        self.hashes.contains(&hash(key))
+        self.0.contains(&hash(key))
+    }
+
+    /// Removes the key once. Returns whether it was there.
+    pub(super) fn remove(&mut self, key: &str) -> bool {
+        let key = hash(key);
+        self.0.iter().position(|known| *known == key).and_then(|at| self.0.remove(at)).is_some()
     }
 }
 
@@ -132,13 +132,6 @@ impl<V, K: Ord> OpenMap<V, K> {
         self.values.get_mut(key).map(|(value, _)| value)
     }
 
-    pub(super) fn contains<Q: Ord + ?Sized>(&self, key: &Q) -> bool
-    where
-        K: Borrow<Q>,
-    {
-        self.values.contains_key(key)
-    }
-
     pub(super) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         self.values.iter().map(|(key, (value, _))| (key, value))
     }
@@ -187,9 +180,12 @@ mod tests {
     fn only_the_last_calls_are_remembered() {
         let mut recent = Recent::default();
         (0..3 * CALLS).for_each(|call| recent.add(&call.to_string()));
-        assert_eq!(recent.hashes.len(), CALLS);
+        assert_eq!(recent.0.len(), CALLS);
         assert!((2 * CALLS..3 * CALLS).all(|call| recent.contains(&call.to_string())));
         assert!(!(0..2 * CALLS).any(|call| recent.contains(&call.to_string())));
+        let last = (3 * CALLS - 1).to_string();
+        recent.add(&last);
+        assert!(recent.remove(&last) && recent.remove(&last) && !recent.remove(&last));
     }
 
     #[test]

@@ -1,16 +1,16 @@
 //! The agents, by name. To add a built-in agent that speaks ACP, see [`acp::agents`]. To add a dialect, add a module
-//! beside this one with a [`Driver`], a line to [`Dialect::ALL`], and an arm to each `match` of [`Agent`].
+//! beside this one with a [`Driver`], a name in [`Dialect`], and an arm to each `match` of [`Agent`].
 
 #[cfg(test)]
 mod tests;
 
 use super::acp;
 use super::built_in::BuiltIn;
-pub use super::built_in::{Promise, Tested, VerifyRowName};
+pub use super::built_in::{Dialect, Promise, Tested, VerifyRowName};
 use super::demo;
 use super::demo::catalog::{self, ScenarioChoice};
-pub use super::dialect::Dialect;
 use super::endpoint::{self, Endpoint};
+pub use super::lines::LinesSetup;
 use super::native::{self, Native};
 use super::vendor::Vendor;
 use super::{Base, Driver, DriverOutput, Features, Program, claude, codex, lines, pi};
@@ -21,7 +21,7 @@ use crate::protocol::terms::sentence;
 use crate::suggest::{Typed, Unknown};
 use std::borrow::Cow;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Agent {
     pub name: String,
     pub aliases: Vec<String>,
@@ -32,14 +32,8 @@ pub struct Agent {
     pub model: Option<String>,
     /// The completion marker of a run that names none.
     pub completion_marker: Option<String>,
-    /// Patterns that find the session's id in the agent's output, for a dialect without session ids.
-    pub session_patterns: Vec<String>,
-    /// Patterns of lines that report a failure, for a dialect without failures.
-    pub failure_patterns: Vec<String>,
-    /// The path of the text in lines that are JSON, for a dialect of lines.
-    pub text_field: Option<String>,
-    /// The arguments for a further turn, for a dialect with one process per turn.
-    pub resume_args: Vec<String>,
+    /// For the dialect of lines.
+    pub lines: LinesSetup,
     /// Files and folders of its own, which it may change in a sandbox.
     pub state: Vec<String>,
     /// Separated by blanks. `None`: unknown, or the dialect defines it.
@@ -112,23 +106,7 @@ impl From<&BuiltIn> for Agent {
 
 impl Agent {
     pub fn new(name: &str, dialect: Dialect, base: Base) -> Agent {
-        Agent {
-            name: name.into(),
-            aliases: Vec::new(),
-            display_name: name.into(),
-            dialect,
-            base,
-            model: None,
-            completion_marker: None,
-            session_patterns: Vec::new(),
-            failure_patterns: Vec::new(),
-            text_field: None,
-            resume_args: Vec::new(),
-            state: Vec::new(),
-            version: None,
-            tested: None,
-            endpoint: None,
-        }
+        Agent { name: name.into(), display_name: name.into(), dialect, base, ..Agent::default() }
     }
 
     pub fn defaults(&self) -> Options {
@@ -195,10 +173,7 @@ impl Agent {
             Dialect::Demo => Box::new(demo::Demo::new(base)),
             Dialect::Pi => Box::new(pi::Pi::new(base)),
             Dialect::Acp => Box::new(acp::Acp::new(base, acp::agents::find_profile(&self.base.program, &self.name))),
-            Dialect::Lines => {
-                let driver = lines::LinesDriver::new(base, self.session_patterns.clone(), self.resume_args.clone());
-                Box::new(driver.reading(self.failure_patterns.clone(), self.text_field.clone()))
-            }
+            Dialect::Lines => Box::new(lines::LinesDriver::new(base, self.lines.clone())),
         }
     }
 }

@@ -2,8 +2,7 @@
 //! Responses repeat the agent's request ids verbatim; our own ids are numbers.
 
 use super::{DriverOutput, Line, error_text};
-use crate::json::to_line;
-use crate::json::{Index, Object, Raw, is_blank};
+use crate::json::{Index, Object, Raw, is_blank, to_line};
 use crate::protocol::utc::UtcTime;
 use serde::Serialize;
 use serde_json::{Value, json};

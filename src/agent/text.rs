@@ -1,13 +1,17 @@
-//! An agent's long texts: their fingerprints, and the final answer.
+//! An agent's long texts: their fingerprints and hashes, and the final answer. An agent that makes two hashes fall
+//! together confuses only itself.
 
-use super::hash::TextHash;
 use crate::json::Chunks;
 use crate::protocol::text::{Json, Text};
 use serde_json::value::RawValue;
+use std::hash::{DefaultHasher, Hasher};
 
-/// A fingerprint, by which texts are compared without being kept.
+/// A fingerprint, by which texts are compared without being kept, whatever the pieces in which they come.
 #[derive(Clone, Debug, Default)]
-pub struct Fingerprint(TextHash);
+pub struct Fingerprint {
+    hasher: DefaultHasher,
+    bytes: usize,
+}
 
 impl Fingerprint {
     pub fn of(text: &str) -> Fingerprint {
@@ -17,18 +21,23 @@ impl Fingerprint {
     }
 
     pub fn push(&mut self, piece: &str) {
-        self.0.push(piece);
+        self.hasher.write(piece.as_bytes());
+        self.bytes += piece.len();
     }
 
     pub fn bytes(&self) -> usize {
-        self.0.bytes()
+        self.bytes
     }
 }
 
 impl PartialEq for Fingerprint {
     fn eq(&self, other: &Fingerprint) -> bool {
-        self.bytes() == other.bytes() && self.0.finish() == other.0.finish()
+        self.bytes == other.bytes && self.hasher.finish() == other.hasher.finish()
     }
+}
+
+pub(super) fn hash(text: &str) -> u64 {
+    Fingerprint::of(text).hasher.finish()
 }
 
 /// The final answer: as much text as a frame can hold, and the fingerprint of all of it.
@@ -94,11 +103,17 @@ impl From<String> for FinalAnswer {
 mod tests {
     use super::Fingerprint;
 
+    /// The standard library does not promise it.
     #[test]
     fn a_fingerprint_does_not_depend_on_the_pieces() {
-        let mut print = Fingerprint::default();
-        ["a", "", "bc"].iter().for_each(|piece| print.push(piece));
-        assert_eq!(print, Fingerprint::of("abc"));
-        assert_ne!(print, Fingerprint::of("abd"));
+        let text = "0123456789abcdefghijklmnopqrstuvwxyz";
+        for first in 0..text.len() {
+            for second in first..text.len() {
+                let mut print = Fingerprint::default();
+                [&text[..first], &text[first..second], &text[second..]].iter().for_each(|piece| print.push(piece));
+                assert_eq!(print, Fingerprint::of(text), "{first} {second}");
+            }
+        }
+        assert_ne!(Fingerprint::of("abc"), Fingerprint::of("abd"));
     }
 }

@@ -43,16 +43,16 @@ pub(super) fn locations(input: Option<&Object<'_>>) -> Vec<Place> {
 /// The exact action: the command or the change to the file with the other fields of the input, or else the whole input.
 pub(super) fn detail(name: &str, input: &Object<'_>, raw: &str) -> String {
     let field = |name: &str| input.string(name).unwrap_or_default();
-    let prefixed = |sign: char, name: &str| edits::signed(sign, &input.str(name).unwrap_or_default());
+    let prefixed = |sign: &str, name: &str| edits::signed(sign, &input.str(name).unwrap_or_default());
     // The question shows the file as its location.
     let (action, shown): (String, &[&str]) = match name {
         "Bash" | "bash" | "powershell" => (field("command"), &["command"]),
         "codemode" => (field("code"), &["code"]),
-        "Write" | "write" => (prefixed('+', "content"), &["file_path", "path", "content"]),
+        "Write" | "write" => (prefixed("+", "content"), &["file_path", "path", "content"]),
         "edit" => return changes(input).unwrap_or_else(|| raw.to_owned()),
         "Edit" => {
             let note = edits::unseen(&field("old_string"), &field("new_string")).unwrap_or_default();
-            let change = prefixed('-', "old_string") + &prefixed('+', "new_string") + note;
+            let change = prefixed("-", "old_string") + &prefixed("+", "new_string") + note;
             (change, &["file_path", "old_string", "new_string"])
         }
         "WebFetch" => (field("url"), &["url"]),

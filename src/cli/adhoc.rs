@@ -184,22 +184,7 @@ pub(crate) fn read(mut adhoc: Adhoc, words: Vec<OsString>) -> Result<Adhoc, Wron
     for word in words {
         adhoc.words.push(word.into_string().map_err(|_| "The prompt must be UTF-8.".to_owned())?);
     }
-    if adhoc.quiet && adhoc.verbose {
-        return Err("Give --quiet or --verbose, not both.".into());
-    }
-    let ways = usize::from(!adhoc.words.is_empty())
-        + usize::from(adhoc.prompt.is_some())
-        + usize::from(adhoc.prompt_file.is_some());
-    if ways > 1 {
-        let how = "Give the prompt once: as words, with --prompt, or with --prompt-file. The agent reads other files itself: \
-                   name them in the prompt.";
-        return Err(how.into());
-    }
-    if let Some(wrong) = foreign::resumed(&adhoc.words) {
-        return Err(wrong.into());
-    }
-    agrees(&adhoc)?;
-    Ok(adhoc)
+    agrees(&adhoc).map(|()| adhoc)
 }
 
 fn widen_sandbox(adhoc: &mut Adhoc) -> Result<(), Wrong> {
@@ -223,9 +208,20 @@ fn agrees(adhoc: &Adhoc) -> Result<(), Wrong> {
     let dashes = adhoc.words.iter().filter(|word| *word == "-").count();
     let stdin = adhoc.prompt_file.as_deref() == Some(Path::new("-")) || dashes > 0;
     let answers = !adhoc.answers.is_empty() || adhoc.answers_file.is_some();
-    let prompt = adhoc.prompt.is_some() || adhoc.prompt_file.is_some() || !adhoc.words.is_empty();
+    let ways = [!adhoc.words.is_empty(), adhoc.prompt.is_some(), adhoc.prompt_file.is_some()];
+    let ways = ways.into_iter().filter(|is_given| *is_given).count();
+    let prompt = ways > 0;
+    let resumed = foreign::resumed(&adhoc.words);
     let options = &adhoc.options;
+    // The first one that applies is reported.
     let wrong = [
+        (adhoc.quiet && adhoc.verbose, "Give --quiet or --verbose, not both."),
+        (
+            ways > 1,
+            "Give the prompt once: as words, with --prompt, or with --prompt-file. The agent reads other files itself: \
+             name them in the prompt.",
+        ),
+        (resumed.is_some(), resumed.unwrap_or_default()),
         (
             adhoc.system_prompt_file.is_some() && options.system_prompt.is_some(),
             "Give the system prompt once: with --system-prompt or --system-prompt-file.",

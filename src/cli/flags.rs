@@ -3,8 +3,10 @@
 
 use super::adhoc::{Adhoc, WorktreeName, answer};
 use super::choices::{AtEof, Color, DiffSize, Output};
-use super::row::{FlagForm, JSON, OUTPUT, Row, field, own, own_switch, switch};
-use super::{one_of, seconds, text};
+use super::row::{
+    FlagForm, JSON, OUTPUT, Row, field, own, own_path, own_seconds, own_switch, own_text, own_texts, switch,
+};
+use super::{one_of, text};
 use crate::protocol::ids::SessionName;
 
 const POLICY_HELP: &str = "\
@@ -67,22 +69,10 @@ Before each prompt of a conversation in a git work tree, spektacular saves the s
 const NAME_FORM: &str = "must be 1 to 64 letters, digits, -, _ and ., and begin with a letter or a digit.";
 
 pub(crate) const ADHOC: &[Row<Adhoc>] = &[
-    own("prompt", "TEXT", FlagForm::Text, "the task", |to: &mut Adhoc, flag, value| {
-        to.prompt = Some(text(flag, value)?);
-        Ok(())
+    own_text("prompt", "TEXT", "the task", |to: &mut Adhoc| &mut to.prompt).short('p').begins("The task"),
+    own_path("prompt-file", "FILE", "read the task from a file, or from stdin with -", |to: &mut Adhoc| {
+        &mut to.prompt_file
     })
-    .short('p')
-    .begins("The task"),
-    own(
-        "prompt-file",
-        "FILE",
-        FlagForm::Text,
-        "read the task from a file, or from stdin with -",
-        |to: &mut Adhoc, _, value| {
-            to.prompt_file = Some(value.into());
-            Ok(())
-        },
-    )
     .short('f'),
     field("images", "FILE", "an image to send with the task: PNG, JPEG, GIF or WebP").more(IMAGE_HELP),
     field("cwd", "DIR", "the agent's working directory").short('C'),
@@ -119,10 +109,7 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
     field("mode", "NAME", "the agent's own mode, such as plan")
         .more("OpenCode and Claude Code call a mode an agent: plan, or one that you defined."),
     field("system_prompt", "TEXT", "a system prompt for the agent"),
-    own("system-prompt-file", "FILE", FlagForm::Text, "read the system prompt from a file", |to, _, value| {
-        to.system_prompt_file = Some(value.into());
-        Ok(())
-    }),
+    own_path("system-prompt-file", "FILE", "read the system prompt from a file", |to| &mut to.system_prompt_file),
     field("system_prompt_mode", "MODE", "add to the agent's system prompt, or replace it"),
     field("allowed_tools", "NAME", "allow this tool, as the agent names it"),
     field("disallowed_tools", "NAME", "a tool that the agent may not use"),
@@ -138,36 +125,19 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
         .begins("Permissions and answers"),
     switch("permissions", "\"allow\"", "the same as --permissions allow").named("yes").short('y'),
     field("sandbox", "MODE", "off, read-only or workspace; enforced by the kernel").more(SANDBOX_HELP),
-    own(
-        "sandbox-write",
-        "PATH",
-        FlagForm::Text,
-        "another path for a sandboxed agent to change",
-        |to: &mut Adhoc, flag, value| {
-            to.sandbox_write.push(text(flag, value)?);
-            Ok(())
-        },
-    ),
-    own(
-        "sandbox-read",
-        "PATH",
-        FlagForm::Text,
-        "another path for a sandboxed agent to read",
-        |to: &mut Adhoc, flag, value| {
-            to.sandbox_read.push(text(flag, value)?);
-            Ok(())
-        },
-    ),
+    own_texts("sandbox-write", "PATH", FlagForm::Text, "another path for a sandboxed agent to change", |to| {
+        &mut to.sandbox_write
+    }),
+    own_texts("sandbox-read", "PATH", FlagForm::Text, "another path for a sandboxed agent to read", |to| {
+        &mut to.sandbox_read
+    }),
     own("answer", "KEY=VALUE", FlagForm::Pair, "answer a question in advance", |to: &mut Adhoc, flag, value| {
         to.answers.push(answer(flag, value)?);
         Ok(())
     })
     .more(ANSWER_HELP),
-    own("answers", "FILE", FlagForm::Text, "read answers from a JSON file", |to: &mut Adhoc, _, value| {
-        to.answers_file = Some(value.into());
-        Ok(())
-    })
-    .more(ANSWERS_HELP),
+    own_path("answers", "FILE", "read answers from a JSON file", |to: &mut Adhoc| &mut to.answers_file)
+        .more(ANSWERS_HELP),
     switch("interactive", "false", "ask nothing: policies and defaults answer"),
     field("question_timeout_s", "SECONDS", "limit for answering a question").also(", but no limit with --output cli"),
     field("on_question_timeout", "ACTION", "what to do when a question times out"),
@@ -196,10 +166,7 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
     .values(OUTPUT.values)
     .default(OUTPUT.default)
     .begins("Input and output"),
-    own(JSON.long, JSON.metavar, JSON.value, JSON.help, |to: &mut Adhoc, _, _| {
-        to.output = Some(Output::Json);
-        Ok(())
-    }),
+    own_switch(JSON.long, JSON.help, |to| to.output = Some(Output::Json)),
     own_switch("quiet", "with cli: print only the final text", |to: &mut Adhoc| to.quiet = true).short('q'),
     own_switch("verbose", "with cli: also print tool output, reasoning and the session", |to: &mut Adhoc| {
         to.verbose = true
@@ -234,17 +201,8 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
         },
     )
     .values(&["jsonl"]),
-    own(
-        "input-timeout",
-        "SECONDS",
-        FlagForm::Text,
-        "how long to wait for piped input to begin",
-        |to: &mut Adhoc, flag, value| {
-            to.input_timeout = Some(seconds(flag, &value)?);
-            Ok(())
-        },
-    )
-    .default("60"),
+    own_seconds("input-timeout", "how long to wait for piped input to begin", |to: &mut Adhoc| &mut to.input_timeout)
+        .default("60"),
     own("on-eof", "ACTION", FlagForm::Text, "what to do when stdin ends", |to: &mut Adhoc, flag, value| {
         to.on_eof = AtEof::read(flag.long, &value)?;
         Ok(())
@@ -258,15 +216,9 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
     field("completion_marker", "TEXT", "set completion_detected if the agent writes this"),
     field("metadata", "JSON", "a JSON object that the run returns"),
     field("secrets", "TEXT", "a value to redact; other users can read it in the process list"),
-    own("record", "FILE", FlagForm::Text, "record the dialogue with the agent, redacted", |to, _, value| {
-        to.record = Some(value.into());
-        Ok(())
-    }),
-    own("report", "FILE", FlagForm::Text, "write an HTML page about the run when it ends", |to: &mut Adhoc, _, value| {
-        to.report = Some(value.into());
-        Ok(())
-    })
-    .more("With --progress full, the page has diffs and outputs. An existing file is replaced."),
+    own_path("record", "FILE", "record the dialogue with the agent, redacted", |to| &mut to.record),
+    own_path("report", "FILE", "write an HTML page about the run when it ends", |to: &mut Adhoc| &mut to.report)
+        .more("With --progress full, the page has diffs and outputs. An existing file is replaced."),
     own_switch("signal-exit", "exit with 130, 143 or 129 after a signal, in JSON mode too", |to| {
         to.signal_exit = true;
     }),

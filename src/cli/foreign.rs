@@ -2,7 +2,7 @@
 //! Claude Code, Codex, Gemini CLI, OpenCode and acpx.
 
 use crate::agent::registry::{ANY_COMMAND, Agents};
-use crate::suggest::Name;
+use crate::suggest::plain_name;
 use std::ffi::OsString;
 
 /// The flags, without their dashes: one letter stands for the short form.
@@ -128,7 +128,7 @@ pub(super) fn setting(args: &[OsString]) -> Option<String> {
     let next = args.windows(2).filter(|pair| pair[0] == "-c").map(|pair| pair[1]);
     let key = attached.chain(next).filter_map(|text| text.split_once('=')).find_map(|(key, _)| setting_key(key))?;
     let ours = SETTINGS.iter().find(|(name, _)| *name == key).map(|(_, flag)| format!(" For this one, use {flag}."));
-    let shown = Name::new(key).map_or("KEY".to_owned(), |name| name.to_string());
+    let shown = plain_name(key).map_or("KEY".to_owned(), |name| name.to_string());
     Some(format!(
         "-c means --continue here and takes no value. To continue the last session with {shown}=VALUE as the prompt, use \
          --continue --prompt. To set Codex's own {shown}, use --agent-arg=-c --agent-arg={shown}=VALUE.{}",

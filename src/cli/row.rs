@@ -2,10 +2,11 @@
 
 use super::action::Offers;
 use super::choices::Output;
-use super::{Wrong, no_words, text};
+use super::{Wrong, no_words, seconds, text};
 use crate::agent::registry::DEFAULT;
 use crate::protocol::fields::{self, Fallback, Field};
 use crate::protocol::form::Form;
+use crate::protocol::request::Seconds;
 use crate::protocol::words::Policy;
 use serde_json::Value as Json;
 use std::ffi::OsString;
@@ -150,7 +151,9 @@ impl<T> Copy for Row<T> {}
 enum Set<T: 'static> {
     Switch(fn(&mut T)),
     Text(fn(&mut T) -> &mut Option<String>),
+    Texts(fn(&mut T) -> &mut Vec<String>),
     Path(fn(&mut T) -> &mut Option<PathBuf>),
+    Seconds(fn(&mut T) -> &mut Option<Seconds>),
     Output(fn(&mut T) -> &mut Output),
     Json(fn(&mut T) -> &mut Output),
     Own(SetOwn<T>),
@@ -182,7 +185,9 @@ pub fn store<T: Default>(rows: &'static [Row<T>], given: Vec<GivenFlag>) -> Resu
             match row.set {
                 Set::Switch(set) => set(&mut read),
                 Set::Text(place) => *place(&mut read) = Some(text(&row.flag, value)?),
+                Set::Texts(place) => place(&mut read).push(text(&row.flag, value)?),
                 Set::Path(place) => *place(&mut read) = Some(value.into()),
+                Set::Seconds(place) => *place(&mut read) = Some(seconds(&row.flag, &value)?),
                 Set::Output(place) => *place(&mut read) = Output::read(row.flag.long, &value)?,
                 Set::Json(place) => *place(&mut read) = Output::Json,
                 Set::Own(set) => set(&mut read, &row.flag, value)?,
@@ -261,6 +266,25 @@ pub const fn own_text<T>(
     Row { flag: Flag::new(long, metavar, FlagForm::Text, help), set: Set::Text(place) }
 }
 
+/// `value`: [`FlagForm::Item`], or [`FlagForm::Text`] if help does not say that the flag may be repeated.
+pub const fn own_texts<T>(
+    long: &'static str,
+    metavar: &'static str,
+    value: FlagForm,
+    help: &'static str,
+    place: fn(&mut T) -> &mut Vec<String>,
+) -> Row<T> {
+    Row { flag: Flag::new(long, metavar, value, help), set: Set::Texts(place) }
+}
+
+pub const fn own_seconds<T>(
+    long: &'static str,
+    help: &'static str,
+    place: fn(&mut T) -> &mut Option<Seconds>,
+) -> Row<T> {
+    Row { flag: Flag::new(long, "SECONDS", FlagForm::Text, help), set: Set::Seconds(place) }
+}
+
 pub const fn own_path<T>(
     long: &'static str,
     metavar: &'static str,
@@ -324,48 +348,25 @@ impl Flag {
     }
 }
 
-impl<T> Row<T> {
-    const fn with(self, flag: Flag) -> Row<T> {
-        Row { flag, set: self.set }
-    }
+/// Makes a method for each property of a flag: its name, the property with the type of its argument, and the new value.
+macro_rules! setters {
+    ($($name:ident($property:ident: $argument:ty) = $value:expr;)*) => {
+        impl<T> Row<T> {
+            $(pub const fn $name(mut self, $property: $argument) -> Row<T> {
+                self.flag.$property = $value;
+                self
+            })*
+        }
+    };
+}
 
-    pub const fn named(self, long: &'static str) -> Row<T> {
-        let flag = Flag { long, ..self.flag };
-        self.with(flag)
-    }
-
-    pub const fn also_named(self, other_names: &'static [&'static str]) -> Row<T> {
-        let flag = Flag { other_names, ..self.flag };
-        self.with(flag)
-    }
-
-    pub const fn short(self, letter: char) -> Row<T> {
-        let flag = Flag { short: Some(letter), ..self.flag };
-        self.with(flag)
-    }
-
-    pub const fn begins(self, group: &'static str) -> Row<T> {
-        let flag = Flag { group: Some(group), ..self.flag };
-        self.with(flag)
-    }
-
-    pub const fn values(self, values: &'static [&'static str]) -> Row<T> {
-        let flag = Flag { values, ..self.flag };
-        self.with(flag)
-    }
-
-    pub const fn default(self, default: &'static str) -> Row<T> {
-        let flag = Flag { default, ..self.flag };
-        self.with(flag)
-    }
-
-    pub const fn also(self, also: &'static str) -> Row<T> {
-        let flag = Flag { also, ..self.flag };
-        self.with(flag)
-    }
-
-    pub const fn more(self, more: &'static str) -> Row<T> {
-        let flag = Flag { more, ..self.flag };
-        self.with(flag)
-    }
+setters! {
+    named(long: &'static str) = long;
+    also_named(other_names: &'static [&'static str]) = other_names;
+    short(short: char) = Some(short);
+    begins(group: &'static str) = Some(group);
+    values(values: &'static [&'static str]) = values;
+    default(default: &'static str) = default;
+    also(also: &'static str) = also;
+    more(more: &'static str) = more;
 }

@@ -101,10 +101,7 @@ impl AcpArgs {
 const SESSION_BYTES: u64 = 16 << 20;
 
 fn run(typed: &AcpArgs) -> u8 {
-    match server(typed) {
-        Ok(server) => serve::serve(server),
-        Err(failure) => complain(&failure),
-    }
+    server(typed).map_or_else(|failure| complain(&failure), serve::serve)
 }
 
 fn server(typed: &AcpArgs) -> Result<AcpServer, Failure> {

@@ -169,7 +169,7 @@ fn job(adhoc: Adhoc, loaded: Loaded) -> Job {
 
 fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>, peer: &mut dyn Peer) -> u8 {
     if let Err(message) = find_session(&mut adhoc, &loaded.config) {
-        return refuse_with(adhoc, loaded, Failure::new(Code::Usage, message), engine, peer);
+        return refuse_with(adhoc, loaded, Failure::usage(message), engine, peer);
     }
     let (prompt, files, dry_run) = (Prompt::named_by(&adhoc), Named::take_from(&mut adhoc), adhoc.dry_run);
     let wanted = Wanted::of(&adhoc, &loaded.config);
@@ -237,7 +237,7 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     let prompt = if is_typed { Ok(None) } else { runner.prompt(&adhoc).map(Some) };
     let prompt = match find_session(&mut adhoc, &loaded.config).and(prompt) {
         Ok(prompt) => prompt,
-        Err(message) => return complain(&Failure::new(Code::Usage, message)),
+        Err(message) => return complain(&Failure::usage(message)),
     };
     let missing = super::default_is_missing(&loaded.config.layers().0, &adhoc.options);
     if let Some(failure) = missing.filter(|_| !dry_run && !runner.is_doubtful(&adhoc)) {
@@ -248,7 +248,7 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     let mut keyboard = keyboard(reads_stdin || converses).filter(|_| look.person);
     let typed = keyboard.as_mut().and_then(Keyboard::keys);
     if converses && !dry_run && typed.is_none() {
-        return complain(&Failure::new(Code::Usage, NO_TERMINAL));
+        return complain(&Failure::usage(NO_TERMINAL));
     }
     let mut peer = TerminalPeer::new(look, keyboard, std::env::var("HOME").ok());
     let files = Named::take_from(&mut adhoc);
@@ -392,10 +392,9 @@ impl Named {
 
     /// `options`: returns the other fields of run.start, given whether there are answers.
     fn prepare(self, prompt: Option<Prompt>, options: impl FnOnce(bool) -> Options) -> Result<Box<Prepared>, Failure> {
-        let usage = |message: String| Failure::new(Code::Usage, message);
-        let (above, answers) = self.read().map_err(usage)?;
+        let (above, answers) = self.read().map_err(Failure::usage)?;
         let answered = !answers.is_empty();
-        let text = prompt.map(Prompt::read).transpose().map_err(usage)?;
+        let text = prompt.map(Prompt::read).transpose().map_err(Failure::usage)?;
         let start = text.map(|text| Options { prompt: Some(text), ..options(answered) });
         Ok(Box::new(Prepared { above, answers, start }))
     }

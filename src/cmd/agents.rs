@@ -228,7 +228,7 @@ fn entry(agent: &Agent) -> Value {
         "name": agent.name,
         "display_name": agent.display_name,
         "aliases": agent.aliases,
-        "driver": agent.dialect.name(),
+        "driver": agent.dialect.word(),
         "command": command(agent),
         "package": agent.base.package,
         "tested": agent.tested.map(|tested| json!({

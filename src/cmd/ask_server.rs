@@ -6,7 +6,7 @@ use crate::cli::no_words;
 use crate::engine::ASK_ADDRESS;
 use crate::io::output::{stdout, write_whole};
 use crate::io::spawn_thread;
-use crate::protocol::failure::{Code, Failure};
+use crate::protocol::failure::Failure;
 use crate::system::is_same_user;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -29,10 +29,7 @@ pub(super) const COMMAND: Command = Command {
 };
 
 fn run() -> u8 {
-    match relay() {
-        Ok(()) => 0,
-        Err(why) => super::complain(&Failure::new(Code::Usage, why)),
-    }
+    relay().map_or_else(|why| super::complain(&Failure::usage(why)), |()| 0)
 }
 
 /// Moves bytes until either side ends. Error: the relay cannot begin; the sentence is for a diagnostic.

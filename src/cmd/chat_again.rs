@@ -41,7 +41,7 @@ impl ChatAgain {
     /// `session`: the session to continue, which another agent cannot.
     fn arguments(&self, chosen: &ChosenSettings, session: Option<&str>) -> Vec<OsString> {
         let changes = |flag: &&RepeatedFlag| {
-            let is = |setting: Setting| flag.field.unwrap_or(flag.name) == setting.name();
+            let is = |setting: Setting| flag.field.unwrap_or(flag.name) == setting.word();
             let is_of_old_agent = chosen.has_other_agent && is(Setting::Model);
             is_of_old_agent || chosen.values.iter().any(|(setting, _)| is(*setting)) || flag.name == "output"
         };
@@ -57,7 +57,7 @@ impl ChatAgain {
             words.extend(value.map(|value| format!("--{flag}={value}").into()));
         }
         words.extend((!self.is_stored).then(|| "--no-session".into()));
-        words.extend(chosen.values.iter().map(|(setting, value)| format!("--{}={value}", setting.name()).into()));
+        words.extend(chosen.values.iter().map(|(setting, value)| format!("--{}={value}", setting.word()).into()));
         words
     }
 

@@ -11,7 +11,6 @@ use crate::engine::redactor_here;
 use crate::io::output::{deliver, diagnose};
 use crate::json::{map_strings, string, to_line};
 use crate::protocol::failure::{Code, Failure};
-use crate::protocol::sentence::Sentence;
 use crate::workflow::project::Project;
 use crate::workflow::prompts::of_project_to_trust;
 use serde_json::json;
@@ -122,12 +121,8 @@ fn run(config: &ConfigArgs) -> u8 {
     done.unwrap_or_else(|failure| complain(&failure))
 }
 
-fn usage(message: impl Into<Sentence>) -> Failure {
-    Failure::new(Code::Usage, message)
-}
-
 fn named(name: &str) -> Result<(), Failure> {
-    config::known(name).map_err(usage)
+    config::known(name).map_err(Failure::usage)
 }
 
 fn loaded() -> Result<Config, Failure> {
@@ -151,7 +146,7 @@ fn set(places: &Places, which: Which, name: &str, value: &str) -> Result<(), Fai
         Some(path) => texts::value(name, name, path),
         None => config::typed(name, value),
     };
-    let value = value.map_err(usage)?;
+    let value = value.map_err(Failure::usage)?;
     if name == "agent" {
         known_agent(&string(&value).unwrap_or_default())?;
     }
@@ -166,7 +161,7 @@ fn known_agent(name: &str) -> Result<(), Failure> {
     }
     // The agent may be defined in a file that cannot be read or is not trusted.
     warn(loaded.warnings.iter().map(|(_, text)| text).chain(&wrong));
-    Err(loaded.failure.unwrap_or_else(|| usage(agents.unknown(name, ""))))
+    Err(loaded.failure.unwrap_or_else(|| Failure::usage(agents.unknown(name, ""))))
 }
 
 fn get(config: &Config, name: &str, json: bool) -> u8 {

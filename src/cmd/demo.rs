@@ -5,7 +5,7 @@ use super::texts::unread;
 use super::{complain, finish};
 use crate::agent::demo::catalog::NAMES;
 use crate::agent::demo::catalog::{self, ScenarioChoice};
-use crate::agent::demo::play::play;
+use crate::agent::demo::play;
 use crate::agent::demo::player::{DemoStage, End, HeardLine, Wait};
 use crate::agent::demo::read::FILE_BYTES;
 use crate::agent::demo::scenario::Scenario;
@@ -18,7 +18,7 @@ use crate::io::files::{OpenFolder, read_text};
 use crate::io::output::{deliver, diagnose, print};
 use crate::io::spawn_thread;
 use crate::json::to_line;
-use crate::protocol::failure::{Code, Failure};
+use crate::protocol::failure::Failure;
 use crate::workflow::spec;
 use crossbeam_channel::{Receiver, bounded};
 use rustix::fs::OFlags;
@@ -120,23 +120,22 @@ fn show(name: &str, output: Output) -> Result<String, Failure> {
 }
 
 fn scenario(name: &str) -> Result<(String, Scenario), Failure> {
-    let usage = |why: String| Failure::new(Code::Usage, why);
-    let choice = ScenarioChoice::of(name).ok_or_else(|| usage(catalog::unknown(name, "")))?;
+    let choice = ScenarioChoice::of(name).ok_or_else(|| Failure::usage(catalog::unknown(name, "")))?;
     let text = match choice {
         ScenarioChoice::BuiltIn(name) => catalog::text(name).to_owned(),
         ScenarioChoice::File(path) => read_text(Path::new(path), FILE_BYTES as u64).map_err(|error| {
             let is_long = error.kind() == ErrorKind::FileTooLarge;
             let why = if is_long { "the file is longer than 1 MiB: shorten it" } else { unread(error.kind()) };
-            usage(format!("{path}: {why}."))
+            Failure::usage(format!("{path}: {why}."))
         })?,
     };
-    let scenario = Scenario::parse(&text).map_err(|flaw| usage(flaw.message(name)))?;
+    let scenario = Scenario::parse(&text).map_err(|flaw| Failure::usage(flaw.message(name)))?;
     Ok((text, scenario))
 }
 
 /// The default scenario also works for workflows.
 fn play_named(name: Option<&str>) -> Result<u8, Failure> {
-    let (_, scenario) = scenario(name.unwrap_or(catalog::default()))?;
+    let (_, scenario) = scenario(name.unwrap_or(NAMES[0]))?;
     let mut process = PlayingProcess::start()?;
     match play(&scenario, name.is_none(), &mut process) {
         End::Exit(code) => Ok(code),

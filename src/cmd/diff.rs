@@ -35,17 +35,13 @@ It needs git, and a plan that `spektacular implement` began here, or whose commi
         |given, words| {
             let args = store(OutputArgs::FLAGS, given)?;
             match <[OsString; 1]>::try_from(words) {
-                Ok([plan]) => Ok(Runnable::new((args, plan), |(args, plan)| run(&args, plan))),
+                Ok([plan]) => Ok(Runnable::new((args, plan), |(args, plan)| finish(difference(args.output, &plan)))),
                 Err(words) if words.is_empty() => Err("Missing PLAN: spektacular diff PLAN.".into()),
                 Err(_) => Err("Too many words: spektacular diff PLAN.".into()),
             }
         },
     )
 };
-
-fn run(typed: &OutputArgs, plan: OsString) -> u8 {
-    finish(difference(typed.output, &plan))
-}
 
 fn difference(output: Output, plan: &OsString) -> Result<String, Failure> {
     let cwd = std::env::current_dir().unwrap_or_default();

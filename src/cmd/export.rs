@@ -97,7 +97,7 @@ fn run(typed: &Export) -> u8 {
         let wanted = typed.agent.as_deref().or(last.as_ref().map(|(agent, _)| *agent));
         let agent = named(layers, wanted, " (from --agent)")?;
         let none = "Missing SESSION: no session in this directory is known. `spektacular sessions` lists them.";
-        let data = export(&agent, session.ok_or_else(|| Failure::new(Code::Usage, none))?)?;
+        let data = export(&agent, session.ok_or_else(|| Failure::usage(none))?)?;
         typed.out.as_ref().map_or(Ok(()), |file| write(file, &data, typed.force))?;
         Ok((agent, data))
     });
@@ -198,15 +198,14 @@ fn printed(agent: &Agent, args: Vec<String>, unknown_says: &[&str]) -> Result<Ve
 
 /// Writes a file completely or not at all, readable by its owner alone.
 pub(super) fn write(file: &Path, data: &[u8], force: bool) -> Result<(), Failure> {
-    let usage = |message: &str| Failure::new(Code::Usage, message);
     // The target of a link is replaced, not the link.
     let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
     let there = file.symlink_metadata();
     if there.as_ref().is_ok_and(|meta| !meta.is_file()) {
-        return Err(usage("--out must be a regular file."));
+        return Err(Failure::usage("--out must be a regular file."));
     }
     if there.is_ok() && !force {
-        return Err(usage("--out: the file exists. Add --force to replace it."));
+        return Err(Failure::usage("--out: the file exists. Add --force to replace it."));
     }
     let beside = file.with_file_name(format!(".spektacular-{}", nonce()));
     let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside).and_then(|mut new| {
@@ -216,6 +215,6 @@ pub(super) fn write(file: &Path, data: &[u8], force: bool) -> Result<(), Failure
     });
     written.map_err(|_| {
         let _ = fs::remove_file(&beside);
-        usage("--out: the file cannot be written: check its directory.")
+        Failure::usage("--out: the file cannot be written: check its directory.")
     })
 }

@@ -2,11 +2,10 @@
 
 use super::{complain, secrets_here};
 use crate::clean::one_line;
-use crate::cli::Output;
 use crate::cli::action::Offers;
 use crate::cli::command::{Command, CommandText, Runnable, Words};
-use crate::cli::row::{FlagForm, GivenFlag, Row, flags, json, output, own, store};
-use crate::cli::{Wrong, text};
+use crate::cli::row::{FlagForm, GivenFlag, Row, flags, json, output, own_texts, store};
+use crate::cli::{Output, Wrong};
 use crate::io::output::{diagnose, print};
 use crate::json::{map_strings, to_line};
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure, NO_DIRECTORY};
@@ -67,9 +66,8 @@ The exit code is 0, or 1 if there are violations, or 2 if a plan cannot be read.
 };
 
 const FLAGS: &[Row<CheckArgs>] = &[
-    own("ignore", "RULE", FlagForm::Item, "exclude this rule from the check", |to: &mut CheckArgs, flag, value| {
-        to.ignored.push(text(flag, value)?);
-        Ok(())
+    own_texts("ignore", "RULE", FlagForm::Item, "exclude this rule from the check", |to: &mut CheckArgs| {
+        &mut to.ignored
     })
     .begins("The check"),
     output(|to: &mut CheckArgs| &mut to.output),
@@ -110,7 +108,7 @@ fn all(typed: &CheckArgs, check: Check) -> u8 {
     let ignored: Result<Vec<Rule>, String> = typed.ignored.iter().map(|name| Rule::ignored(name)).collect();
     let ignored = match ignored {
         Ok(ignored) => ignored,
-        Err(why) => return complain(&Failure::new(Code::Usage, format!("--ignore: {why}"))),
+        Err(why) => return complain(&Failure::usage(format!("--ignore: {why}"))),
     };
     // A directory that no longer exists has no files either.
     let cwd = std::env::current_dir().unwrap_or_default();
@@ -248,8 +246,8 @@ pub(super) fn phase(phase: &PlanPhase) -> Value {
         "title": phase.title,
         "state": if phase.is_done() { "done" } else { "open" },
         "tasks": phase.tasks.iter().map(task).collect::<Vec<_>>(),
-        "verify": phase.verify.iter().map(|command| &command.text).collect::<Vec<_>>(),
-        "manual": phase.manual.iter().map(|manual| &manual.text).collect::<Vec<_>>(),
+        "verify": phase.verify,
+        "manual": phase.manual,
         "protect": phase.protect.iter().map(|entry| entry.entry()).collect::<Vec<_>>(),
     })
 }

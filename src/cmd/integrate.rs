@@ -7,10 +7,9 @@ use crate::cli::action::Offers;
 use crate::cli::command::{Command, CommandText, Runnable, Words};
 use crate::cli::row::{GivenFlag, Row, flags, own_path, own_switch, store};
 use crate::config::Layers;
-use crate::integrate::{Here, INTEGRATIONS, Integration};
-use crate::integrate::{NAMES, WITHOUT_FILES};
+use crate::integrate::{Here, INTEGRATIONS, Integration, NAMES};
 use crate::process::own_executable;
-use crate::protocol::failure::{Code, Failure};
+use crate::protocol::failure::Failure;
 use crate::suggest::{Typed, Unknown, either};
 use std::ffi::OsString;
 use std::fs;
@@ -35,7 +34,7 @@ Without NAME, it lists the integrations.",
                 ("spektacular integrate zed", "print the configuration for Zed"),
             ],
         },
-        |given, words| Ok(Runnable::new(read(given, words)?, |args| run(&args))),
+        |given, words| Ok(Runnable::new(read(given, words)?, |args| finish(text(&args)))),
     )
 };
 
@@ -48,7 +47,7 @@ const FLAGS: &[Row<IntegrateArgs>] = &[
 #[derive(Debug, Default)]
 struct IntegrateArgs {
     /// The program to integrate with. `None`: list all.
-    with: Option<String>,
+    with: Option<&'static Integration>,
     out: Option<PathBuf>,
     force: bool,
 }
@@ -66,31 +65,25 @@ fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<IntegrateArgs, Wr
         return Err("Too many words: integrate takes one NAME.".into());
     }
     let name = name.to_string_lossy();
-    if !NAMES.contains(&&*name) {
+    let Some(with) = INTEGRATIONS.iter().find(|integration| integration.name == name) else {
         let unknown = Unknown { what: "integration", dashes: "", typed: Typed::Value(&name), place: "" };
         return Err(unknown.message(NAMES.iter().copied(), "`spektacular integrate` lists the known ones."));
-    }
-    let has_files = !WITHOUT_FILES.contains(&&*name);
-    if !has_files && (typed.out.is_some() || typed.force) {
+    };
+    if with.files.is_none() && (typed.out.is_some() || typed.force) {
         return Err(format!("integrate {name} writes no files: leave out --out and --force."));
     }
-    if has_files && typed.out.is_none() {
+    if with.files.is_some() && typed.out.is_none() {
         return Err(format!("Missing --out: spektacular integrate {name} --out DIR."));
     }
-    typed.with = Some(name.into_owned());
+    typed.with = Some(with);
     Ok(typed)
-}
-
-fn run(typed: &IntegrateArgs) -> u8 {
-    finish(text(typed))
 }
 
 fn text(typed: &IntegrateArgs) -> Result<String, Failure> {
     let layers = configured()?;
     let program = own_executable::file().ok_or_else(own_executable::not_found)?;
     let program = printable("The path of this program", &program)?;
-    let chosen = INTEGRATIONS.iter().find(|integration| typed.with.as_deref() == Some(integration.name));
-    let Some(integration) = chosen else {
+    let Some(integration) = typed.with else {
         return Ok(INTEGRATIONS
             .iter()
             .map(|integration| listed(integration, &here(&layers, program, "DIR")))
@@ -99,7 +92,7 @@ fn text(typed: &IntegrateArgs) -> Result<String, Failure> {
     let (Some(files), Some(out)) = (integration.files, &typed.out) else {
         return Ok((integration.setup)(&here(&layers, program, "DIR")));
     };
-    let folder = absolute(out).map_err(|_| Failure::new(Code::Usage, "--out must name a folder."))?;
+    let folder = absolute(out).map_err(|_| Failure::usage("--out must name a folder."))?;
     let here = here(&layers, program, printable("--out", &folder)?);
     write(&folder, &files(&here), typed.force)?;
     Ok(format!("The files are in {}\n\n{}", here.folder, (integration.setup)(&here)))
@@ -121,7 +114,7 @@ fn listed(integration: &Integration, here: &Here<'_>) -> String {
 fn printable<'a>(what: &str, path: &'a Path) -> Result<&'a str, Failure> {
     path.to_str().filter(|text| !text.chars().any(is_deceptive)).ok_or_else(|| {
         let message = format!("{what} must be UTF-8 without control characters, because a JSON file names it.");
-        Failure::new(Code::Usage, message)
+        Failure::usage(message)
     })
 }
 
@@ -129,12 +122,12 @@ fn printable<'a>(what: &str, path: &'a Path) -> Result<&'a str, Failure> {
 fn write(folder: &Path, files: &[(&str, String)], force: bool) -> Result<(), Failure> {
     let failed = |error: io::Error| {
         let why = error.kind();
-        Failure::new(Code::Usage, format!("--out: the files cannot be written: {why}. Choose another folder."))
+        Failure::usage(format!("--out: the files cannot be written: {why}. Choose another folder."))
     };
     fs::create_dir_all(folder).map_err(failed)?;
     if !force && fs::read_dir(folder).map_err(failed)?.next().is_some() {
         let message = "--out: the folder is not empty. Add --force to replace the files of the integration in it.";
-        return Err(Failure::new(Code::Usage, message));
+        return Err(Failure::usage(message));
     }
     for (path, text) in files {
         let file = folder.join(path);

@@ -3,17 +3,14 @@
 use super::COMMANDS;
 use crate::cli::action::Offers;
 use crate::cli::command::{Command, CommandText, Runnable, Words};
-use crate::cli::{Help, Wrong};
-use crate::cli::{explained, no_words};
+use crate::cli::{Help, explained, no_words, one_word};
 use crate::help::complete::Shell;
 use crate::help::{man, overview};
 use crate::io::output::deliver;
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED};
-use crate::suggest::{either, hint};
-use std::ffi::OsString;
 
 pub(super) const COMPLETIONS: Command = Command {
-    words: Words::Free("bash | zsh | fish | elvish | powershell", Offers::Words(Shell::NAMES)),
+    words: Words::Free("bash | zsh | fish | elvish | powershell", Offers::Words(Shell::WORDS)),
     ..Command::named(
         "completions",
         &CommandText {
@@ -28,7 +25,10 @@ specifications, plans and keys.",
                 ("spektacular completions powershell | Out-String | Invoke-Expression", "in $PROFILE"),
             ],
         },
-        |_, words| Ok(Runnable::new(shell(&words)?, completions)),
+        |_, words| {
+            let shell = one_word("completions", "shell", &words, Shell::WORDS, Shell::from_word)?;
+            Ok(Runnable::new(shell, |shell| deliver(shell.script())))
+        },
     )
 };
 
@@ -43,7 +43,10 @@ pub(super) const MAN: Command = Command {
                 ("spektacular man > ~/.local/share/man/man1/spektacular.1", "install it where man finds it"),
             ],
         },
-        |_, words| Ok(Runnable::new(no_words("man", &words)?, |()| man())),
+        |_, words| {
+            let print = |()| deliver(&man::page(COMMANDS, env!("CARGO_PKG_VERSION"), &exits()));
+            Ok(Runnable::new(no_words("man", &words)?, print))
+        },
     )
 };
 
@@ -78,27 +81,6 @@ pub(super) fn help(shown: Help) -> u8 {
         Help::Flag(flag) => flag.described(),
         Help::Page(command) => command.page.to_owned(),
     })
-}
-
-fn shell(words: &[OsString]) -> Result<Shell, Wrong> {
-    let shells = either(Shell::NAMES);
-    match words {
-        [] => Err(format!("Missing shell: {shells}.")),
-        [name] => {
-            let name = name.to_string_lossy();
-            let hint = hint(&name, Shell::NAMES.iter().copied());
-            Shell::from_name(&name).ok_or_else(|| format!("The shell must be {shells}.{hint}"))
-        }
-        _ => Err(format!("Too many words: completions takes one shell: {shells}.")),
-    }
-}
-
-fn completions(shell: Shell) -> u8 {
-    deliver(shell.script())
-}
-
-fn man() -> u8 {
-    deliver(&man::page(COMMANDS, env!("CARGO_PKG_VERSION"), &exits()))
 }
 
 /// The meaning of each exit code, as README.md has it.

@@ -87,15 +87,10 @@ pub static COMMANDS: &[Command] = &[
 
 /// `args`: without the program's name. Returns the exit code.
 pub fn run(args: Vec<OsString>) -> u8 {
-    if let Some((first, rest)) = args.split_first()
-        && first == ARGUMENT
-    {
-        return complete::run(rest);
-    }
-    if let Some((first, rest)) = args.split_first()
-        && first == LAUNCH
-    {
-        return server_launcher::run(rest);
+    match args.split_first() {
+        Some((first, rest)) if first == ARGUMENT => return complete::run(rest),
+        Some((first, rest)) if first == LAUNCH => return server_launcher::run(rest),
+        Some(_) | None => {}
     }
     let runs = cli::named(COMMANDS, &args).map_or(Runs::Nothing, |command| command.runs);
     if runs != Runs::Nothing
@@ -127,7 +122,7 @@ pub fn run(args: Vec<OsString>) -> u8 {
             signals.into_iter().for_each(SignalChannels::give_back);
             return start(request);
         }
-        Ok(Err(wrong)) => Failure::new(Code::Usage, wrong),
+        Ok(Err(wrong)) => Failure::usage(wrong),
         Err(_) => Failure::of_our_own(),
     };
     adhoc::refuse(workflow, output, failure, signals)
@@ -146,7 +141,7 @@ fn without_run(args: &[OsString]) -> u8 {
     match cli::parse(COMMANDS, args.iter().cloned()) {
         Ok(request) => start(request),
         Err(wrong) => {
-            let code = complain(&Failure::new(Code::Usage, wrong));
+            let code = complain(&Failure::usage(wrong));
             if args.is_empty() {
                 explain(&overview(COMMANDS));
             }
@@ -242,7 +237,7 @@ fn default_is_missing(layers: &Layers, options: &Options) -> Option<Failure> {
 fn named<'a>(layers: &'a Layers, name: Option<&str>, from: &str) -> Result<Cow<'a, Agent>, Failure> {
     let from = if name.is_some() { from.into() } else { layers.origins.remark("agent").unwrap_or_default() };
     let name = name.unwrap_or(layers.default_agent());
-    layers.agents.find(name).ok_or_else(|| Failure::new(Code::Usage, layers.agents.unknown(name, &from)))
+    layers.agents.find(name).ok_or_else(|| Failure::usage(layers.agents.unknown(name, &from)))
 }
 
 #[cfg(test)]

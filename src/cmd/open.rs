@@ -7,7 +7,7 @@ use crate::cli::action::Offers;
 use crate::cli::adhoc::option;
 use crate::cli::command::{Command, CommandText, Runnable, Words};
 use crate::cli::row::{
-    Flag, FlagForm, GivenFlag, HasFields, Row, agent, field, flags, own, own_path, own_switch, store, switch,
+    Flag, FlagForm, GivenFlag, HasFields, Row, agent, field, flags, own, own_path, own_switch, own_texts, store, switch,
 };
 use crate::cli::{Wrong, text, variable};
 use crate::config::Layers;
@@ -63,10 +63,7 @@ const FLAGS: &[Row<Open>] = &[
         to.env.extend([variable(flag, value)?]);
         Ok(())
     }),
-    own("agent-arg", "ARG", FlagForm::Item, "an argument for the agent's own command line", |to, flag, value| {
-        to.args.push(text(flag, value)?);
-        Ok(())
-    }),
+    own_texts("agent-arg", "ARG", FlagForm::Item, "an argument for the agent's own command line", |to| &mut to.args),
     field("permissions", "POLICY", "ask: the agent asks whenever it can; allow: it never asks")
         .more(OPEN_POLICY_HELP)
         .default("the agent's own"),
@@ -120,7 +117,7 @@ fn open(typed: &Open) -> Result<u8, Failure> {
     };
     if !has_terminal() {
         let message = "open needs a terminal on stdin and stdout. Without one, use adhoc.";
-        return Err(Failure::new(Code::Usage, message));
+        return Err(Failure::usage(message));
     }
     let cwd = directory(typed)?;
     let resumed = session_of(typed, &layers, &agent, &cwd)?;
@@ -162,7 +159,7 @@ fn session_of(typed: &Open, layers: &Layers, agent: &Agent, cwd: &Path) -> Resul
         None if typed.go_on => continued(layers, place).map(Some),
         None => return Ok(typed.session.clone()),
     };
-    found.map(|id| id.map(|id| id.to_string())).map_err(|message| Failure::new(Code::Usage, message))
+    found.map(|id| id.map(|id| id.to_string())).map_err(Failure::usage)
 }
 
 /// A policy that does not allow everything means that the agent asks, because a person at the terminal can answer.

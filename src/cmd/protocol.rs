@@ -4,14 +4,14 @@ use crate::cli::Output;
 use crate::cli::action::Offers;
 use crate::cli::command::{Command, CommandText, Runnable, Words};
 use crate::cli::row::{FlagForm, GivenFlag, OutputArgs, Row, flags, own, own_switch, store_alone};
-use crate::cli::{Wrong, no_words, one_of};
+use crate::cli::{Wrong, no_words, one_of, one_word};
 use crate::io::output::deliver;
 use crate::json::to_line;
 use crate::protocol::messages::TYPES as MESSAGES;
 use crate::protocol::outbound::ProtocolVersion;
 use crate::protocol::publish::{self, Client, Language, REFERENCE};
 use crate::protocol::publish::{MessageSet, UnknownParts, section, section_names};
-use crate::suggest::{Typed, Unknown, either, hint};
+use crate::suggest::{Typed, Unknown};
 use serde_json::json;
 use std::ffi::OsString;
 
@@ -32,7 +32,9 @@ TYPE.FIELD is the field of one message: run.start.timeout_s.",
                 ("spektacular protocol changes", "list the additions of each minor version"),
             ],
         },
-        |_, words| Ok(Runnable::new(named_section(&words)?, reference)),
+        |_, words| {
+            Ok(Runnable::new(named_section(&words)?, |section| deliver(section.as_deref().unwrap_or(REFERENCE))))
+        },
     )
 };
 
@@ -71,8 +73,8 @@ Message is what an orchestrator writes, Frame what it reads.",
             ],
         },
         |_, words| {
-            let language = language("protocol types", &words, Language::WORDS, Language::from_word)?;
-            Ok(Runnable::new(language, types))
+            let language = one_word("protocol types", "language", &words, Language::WORDS, Language::from_word)?;
+            Ok(Runnable::new(language, |language| deliver(language.types())))
         },
     )
 };
@@ -93,8 +95,8 @@ hold a conversation, and detects a run that dies. Its header has an example. It 
             ],
         },
         |_, words| {
-            let chosen = language("protocol client", &words, Client::WORDS, Client::from_word)?;
-            Ok(Runnable::new(chosen, client))
+            let client = one_word("protocol client", "language", &words, Client::WORDS, Client::from_word)?;
+            Ok(Runnable::new(client, |client| deliver(&client.file())))
         },
     )
 };
@@ -107,7 +109,7 @@ const EXAMPLES: Command = Command {
             more: "The examples are those of the reference: each form of each message, each frame, and each kind of run.progress.",
             examples: &[("spektacular protocol examples | grep run.progress", "see each kind of progress")],
         },
-        |_, words| Ok(Runnable::new(no_words("protocol examples", &words)?, |()| examples())),
+        |_, words| Ok(Runnable::new(no_words("protocol examples", &words)?, |()| deliver(publish::EXAMPLES))),
     )
 };
 
@@ -156,24 +158,6 @@ fn read_schema(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<SchemaArgs
     }
 }
 
-fn language<T>(
-    command: &str,
-    words: &[OsString],
-    known: &'static [&'static str],
-    parse: fn(&str) -> Option<T>,
-) -> Result<T, Wrong> {
-    let names = either(known);
-    match words {
-        [] => Err(format!("Missing language: {names}.")),
-        [name] => {
-            let name = name.to_string_lossy();
-            let hint = hint(&name, known.iter().copied());
-            parse(&name).ok_or_else(|| format!("The language must be {names}.{hint}"))
-        }
-        _ => Err(format!("Too many words: {command} takes one language: {names}.")),
-    }
-}
-
 /// `None`: there are no words.
 fn named_section(words: &[OsString]) -> Result<Option<String>, Wrong> {
     let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
@@ -187,25 +171,9 @@ fn named_section(words: &[OsString]) -> Result<Option<String>, Wrong> {
     section(&name).map(Some).ok_or_else(|| unknown.message(section_names().into_iter(), otherwise))
 }
 
-fn reference(section: Option<String>) -> u8 {
-    deliver(section.as_deref().unwrap_or(REFERENCE))
-}
-
 fn schema(typed: SchemaArgs) -> u8 {
     let scope = typed.scopes.into_iter().next().unwrap_or_default();
     deliver(&publish::schema(&scope, typed.unknown))
-}
-
-fn types(language: Language) -> u8 {
-    deliver(language.types())
-}
-
-fn client(client: Client) -> u8 {
-    deliver(&client.file())
-}
-
-fn examples() -> u8 {
-    deliver(publish::EXAMPLES)
 }
 
 fn version(typed: &OutputArgs) -> u8 {

@@ -9,8 +9,8 @@ use crate::cli::action::Offers;
 use crate::cli::command::{Command, CommandText, Runnable, Words};
 use crate::cli::row::{GivenFlag, Row, flags, own_path, own_switch, store};
 use crate::io::files::FileOrPipe;
-use crate::io::output::{diagnose, print_bytes};
-use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
+use crate::io::output::{deliver, diagnose};
+use crate::protocol::failure::Failure;
 use crate::report::{LINE_BYTES, ReportLine, ReportPage};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
@@ -69,22 +69,16 @@ fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<ReportArgs, Wrong
 
 fn run(typed: &ReportArgs) -> u8 {
     let mut report = ReportPage::default();
-    let read = typed.files.iter().try_for_each(|file| add(&mut report, file));
-    let page = match read {
-        Ok(()) => report.page(),
-        Err(message) => return complain(&Failure::new(Code::Usage, message)),
-    };
-    match &typed.out {
-        Some(out) => match write(out, page.as_bytes(), typed.force) {
-            Ok(()) => {
-                diagnose(&format!("spektacular: the report is in {}", one_line(&out.to_string_lossy())));
-                0
-            }
-            Err(failure) => complain(&failure),
-        },
-        None if print_bytes(page.as_bytes()) => 0,
-        None => EXIT_UNDELIVERED,
+    if let Err(message) = typed.files.iter().try_for_each(|file| add(&mut report, file)) {
+        return complain(&Failure::usage(message));
     }
+    let page = report.page();
+    let Some(out) = &typed.out else { return deliver(&page) };
+    if let Err(failure) = write(out, page.as_bytes(), typed.force) {
+        return complain(&failure);
+    }
+    diagnose(&format!("spektacular: the report is in {}", one_line(&out.to_string_lossy())));
+    0
 }
 
 /// Error: a sentence about the file.
@@ -100,7 +94,7 @@ fn add(report: &mut ReportPage, file: &Path) -> Result<(), String> {
         lines(report, BufReader::new(opened))
     };
     read.map_err(|error| failed(error.kind()))?;
-    if report.found() == 0 {
+    if report.found == 0 {
         return Err(format!(
             "{name} contains no frames: name a file written with --output json or --record. The first unusable line: {}.",
             report.first_note().unwrap_or("none, the file is empty")

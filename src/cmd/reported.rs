@@ -2,7 +2,7 @@
 
 use crate::engine::{Outbox, Outgoing, Peer, ScreenPeer};
 use crate::io::files::create_private;
-use crate::protocol::failure::{Code, Failure};
+use crate::protocol::failure::Failure;
 use crate::protocol::frame::Stamper;
 use crate::protocol::outbound::{Body, ProgressKind};
 use crate::redact::Redactor;
@@ -26,7 +26,7 @@ impl ReportFile {
     pub(super) fn open(path: &Path, project: Option<&Path>) -> Result<ReportFile, Failure> {
         let message = "--report: the file cannot be written. Name a regular file in a writable directory. Below the \
                        project's directory, no part of the path may be a symbolic link.";
-        create_private(path, project).map(ReportFile).map_err(|_| Failure::new(Code::Usage, message))
+        create_private(path, project).map(ReportFile).map_err(|_| Failure::usage(message))
     }
 
     pub(super) fn write(mut self, report: &ReportPage) -> std::io::Result<()> {
@@ -59,10 +59,10 @@ impl Peer for Reported<'_> {
         {
             self.report.prompt(said.shown());
         }
-        if let Some(mut frame) = self.stamper.stamp(at, run_id, reply_to, body) {
+        if self.stamper.stamp(at, body) {
             self.frame.clear();
             // Without a limit, because writing cuts the body that the peer gets next.
-            frame.write(usize::MAX, &mut self.frame);
+            self.stamper.write(run_id, reply_to, body, usize::MAX, &mut self.frame);
             self.report.line(ReportLine::Text(&self.frame));
         }
         self.peer.show(Outgoing { body, reply_to, run_id, max_bytes, at, in_advance }, out);

@@ -7,7 +7,7 @@ use crate::engine::ServerReport;
 use crate::io::output::{diagnose, stderr, stdout, write_whole};
 use crate::io::{signals, spawn_thread};
 use crate::json::Object;
-use crate::process::mcp_server;
+use crate::process::start_mcp_server;
 use crate::protocol::limits::STDERR_TAIL_BYTES;
 use crate::protocol::words::McpState;
 use crossbeam_channel::{Receiver, bounded};
@@ -32,7 +32,7 @@ pub(super) fn run(args: &[OsString]) -> u8 {
     let address = address.to_string_lossy().into_owned();
     // An error means that the run has ended, and with it the interest in reports.
     let report = |state, words: &str| drop(ServerReport::send(&address, state, words));
-    let mut child = match mcp_server::start(command, args) {
+    let mut child = match start_mcp_server(command, args) {
         Ok(child) => child,
         Err(error) => {
             let words = format!("The command cannot be started: {error}.");

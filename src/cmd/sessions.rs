@@ -39,7 +39,7 @@ SESSION is an id or a name. A session with a name stays in the list longer than 
                 ("spektacular sessions rm parser", "remove it from the list"),
             ],
         },
-        |given, words| Ok(Runnable::new(read(given, words)?, |args| run(&args))),
+        |given, words| Ok(Runnable::new(read(given, words)?, |args| finish(text(&args)))),
     )
 };
 
@@ -85,10 +85,6 @@ fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<SessionsArgs, Wro
 
 type Found<'a> = (&'a str, Stored);
 
-fn run(typed: &SessionsArgs) -> u8 {
-    finish(text(typed))
-}
-
 pub(super) fn listed(layers: &Layers, cwd: &Path) -> String {
     let now = seconds_now();
     newest(layers, Some(cwd)).iter().map(|found| line(found, now)).collect()
@@ -130,7 +126,7 @@ fn remove(layers: &Layers, cwd: &Path, (agent, stored): &Found<'_>) -> Result<()
     let cwd = Some(cwd.to_string_lossy().into_owned());
     let options = Options { agent: Some((*agent).to_owned()), cwd, ..Options::default() };
     let removed = SessionFile::of_run(layers, options).map_or(Ok(()), |file| file.forget(&stored.id));
-    removed.map_err(|error| Failure::new(Code::Usage, format!("The file of the sessions cannot be written: {error}.")))
+    removed.map_err(|error| Failure::usage(format!("The file of the sessions cannot be written: {error}.")))
 }
 
 fn entry((agent, stored): &Found<'_>, cwd: &Path) -> Value {

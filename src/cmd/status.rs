@@ -179,8 +179,7 @@ fn in_words(specs: &[Row], plans: &[Row], redact: &dyn Fn(&str) -> String) -> St
     };
     let (specs, plans): (Vec<_>, Vec<_>) = (specs.iter().map(cells).collect(), plans.iter().map(cells).collect());
     let width = |at: usize| specs.iter().chain(&plans).map(|cells| cells[at].chars().count()).max().unwrap_or_default();
-    let (first, second) = (width(0), width(1));
-    let (first, second) = (first + GAP, second + GAP);
+    let (first, second) = (width(0) + GAP, width(1) + GAP);
     let line = |[name, state, next]: &[String; 3]| format!("{:GAP$}{name:first$}{state:second$}{next}", "");
     let mut text = String::new();
     for (title, rows) in [("Specifications", specs), ("Plans", plans)].iter().filter(|(_, rows)| !rows.is_empty()) {

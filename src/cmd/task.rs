@@ -9,10 +9,10 @@ use crate::cli::{Adhoc, Output};
 use crate::config::Places;
 use crate::engine::dry_run::{self, Plan};
 use crate::engine::{Begin, Engine, Job, Peer, Report};
-use crate::io::output::{diagnose, print};
+use crate::io::output::{deliver, diagnose};
 use crate::io::stdin;
 use crate::json::{map_strings, to_line};
-use crate::protocol::failure::{EXIT_UNDELIVERED, Failure};
+use crate::protocol::failure::Failure;
 use crate::protocol::request::{Options, Seconds, Settings};
 use crate::protocol::words::{OnRateLimit, WorkflowKind};
 use crate::protocol::workflow::{WorkflowOptions, WorkflowSettings};
@@ -130,13 +130,13 @@ impl TaskRunner {
     /// For `--dry-run`. Error: the run would be refused.
     pub(super) fn plan(&self, options: Options, job: &Job) -> Result<DryRun, Failure> {
         let Some(kind) = self.workflow else {
-            let plan = dry_run::plan(options, &job.layers, &job.warnings)?;
+            let plan = dry_run::plan(options, &job.layers, &job.warnings, |_| Ok(()))?;
             return Ok(DryRun { agent: plan, workflow: None });
         };
         let around = self.surroundings(true);
         let fields = self.fields.clone().resolved();
         let mut workflow = None;
-        let agent = dry_run::plan_with(options, &job.layers, &job.warnings, |settings| {
+        let agent = dry_run::plan(options, &job.layers, &job.warnings, |settings| {
             let (shown, prompt) = (row(kind).preview)(settings, fields, &around)?;
             (settings.prompt, settings.raw_prompt) = (prompt.text, prompt.raw);
             workflow = Some(shown);
@@ -244,10 +244,8 @@ fn implement(mut engine: Engine, job: Job, peer: &mut dyn Peer, (flags, around, 
     match WorkflowRun::open(&mut engine, job, peer, (WorkflowKind::Implement, flags), admit) {
         Ok((mut outer, target)) => {
             outer.again = if around.in_worktree { SHOWN_COMMAND } else { SAME_COMMAND };
-            match set_up(&mut outer, fresh) {
-                Ok(()) => implement::carry(outer, target, around),
-                Err(stop) => outer.close(Err(stop)),
-            }
+            let text = set_up(&mut outer, fresh).and_then(|()| implement::carry(&mut outer, target, around));
+            outer.close(text)
         }
         Err(report) => *report,
     }
@@ -289,7 +287,7 @@ impl DryWorkflow {
         for phase in &seen.plan.phases {
             let state = if phase.is_done() { "done" } else { "open" };
             lines.push_str(&format!("phase        {} ({state}): {}\n", phase.id(), phase.title));
-            phase.verify.iter().for_each(|command| lines.push_str(&format!("             {}\n", command.text)));
+            phase.verify.iter().for_each(|command| lines.push_str(&format!("             {command}\n")));
         }
         let phases = seen.plan.phases.iter().map(format_check::phase);
         let workflow = DryWorkflow {
@@ -321,7 +319,7 @@ impl DryRun {
                 text.trim_end().to_owned()
             }
         };
-        if print(&format!("{text}\n")) { 0 } else { EXIT_UNDELIVERED }
+        deliver(&format!("{text}\n"))
     }
 }
 

@@ -11,15 +11,15 @@ use crate::process::git::copies::{BYTES_MAX, NotTaken};
 use crate::process::git::worktree::{AddFailure, NoRepository, Repository, Work, Worktree, is_incomplete};
 use crate::process::query::Until;
 use crate::process::tree::nonce;
-use crate::protocol::failure::{Code, Failure};
+use crate::protocol::failure::Failure;
 use crate::protocol::words::WorkflowKind;
 use crate::sessions::{SessionFile, make_worktrees_folder};
-use crate::workflow::counted;
 use crate::workflow::plan::Digest;
 use crate::workflow::project::{Argument, Project, shown};
 use crate::workflow::set_up::SetUp;
 use crate::workflow::stop::Stop;
 use crate::workflow::workflow_run::WorkflowRun;
+use crate::workflow::{counted, first_of};
 use std::convert::Infallible;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -41,7 +41,7 @@ const ABANDONED_LIMIT: Duration = Duration::from_secs(10);
 const ASKED_LIMIT: Duration = Duration::from_millis(3500);
 const ASKED_LEAST: Duration = Duration::from_millis(300);
 const SET_UP_LIMIT: Duration = Duration::from_secs(600);
-const SHORT_COMMIT: usize = 12;
+pub(super) const SHORT_COMMIT: usize = 12;
 
 /// The command that goes on in a worktree.
 #[derive(Clone)]
@@ -126,7 +126,7 @@ impl Again {
             }
         };
         match (file(from), file(cwd)) {
-            (Some(file), None) => Err(usage(format!(
+            (Some(file), None) => Err(Failure::usage(format!(
                 "--worktree: {} is not committed, so the worktree lacks it: commit it first.",
                 shown(&file)
             ))),
@@ -207,10 +207,6 @@ fn generated(now: SystemTime) -> String {
     format!("{}-{}", date.unwrap_or_default(), random.get(..4).unwrap_or(&random))
 }
 
-fn usage(message: String) -> Failure {
-    Failure::new(Code::Usage, message)
-}
-
 pub(super) fn in_worktree(
     request: Option<WorktreeRequest>,
     make: impl FnOnce() -> Result<Box<Prepared>, Failure> + Send + 'static,
@@ -237,16 +233,14 @@ impl WorktreeRequest {
 }
 
 pub(super) fn repository(cwd: &Path, until: &Until) -> Result<(PathBuf, Repository), Failure> {
-    let gone = |_| usage("A worktree needs a working directory that exists.".to_owned());
+    let gone = |_| Failure::usage("A worktree needs a working directory that exists.");
     let cwd = cwd.canonicalize().map_err(gone)?;
     let found = Repository::around(&cwd, &until.at_most(READ_LIMIT)).map_err(|why| {
-        usage(match why {
-            NoRepository::Outside => {
-                "A worktree needs git and a git repository: run `git init` to create one.".into()
-            }
-            NoRepository::NoCommit => "A worktree needs a commit to begin from: make the first one.".into(),
-            NoRepository::Late => "git did not read the repository in time: see whether git status ends, and whether a file that it reads is a pipe.".into(),
-            NoRepository::Failed => "git cannot read the repository: see what git status reports.".into(),
+        Failure::usage(match why {
+            NoRepository::Outside => "A worktree needs git and a git repository: run `git init` to create one.",
+            NoRepository::NoCommit => "A worktree needs a commit to begin from: make the first one.",
+            NoRepository::Late => "git did not read the repository in time: see whether git status ends, and whether a file that it reads is a pipe.",
+            NoRepository::Failed => "git cannot read the repository: see what git status reports.",
         })
     })?;
     Ok((cwd, found))
@@ -256,15 +250,15 @@ fn make(name: String, cwd: &Path, wanted: &Wanted, until: &Until) -> Result<Made
     let (cwd, repository) = repository(cwd, until)?;
     let look = until.at_most(READ_LIMIT);
     let path = make_worktrees_folder().map(|folder| place(&folder, repository.main(), &name));
-    let path = path.map_err(|_| usage("--worktree: cannot create the folder for worktrees.".to_owned()))?;
+    let path = path.map_err(|_| Failure::usage("--worktree: cannot create the folder for worktrees."))?;
     let branch = branch_of(&name);
     if path.to_str().is_none() {
-        return Err(usage("--worktree needs a path in UTF-8.".to_owned()));
+        return Err(Failure::usage("--worktree needs a path in UTF-8."));
     }
     if path.symlink_metadata().is_ok() || is_incomplete(&path) {
         let tree = shell(&path);
         let removal = format!("spektacular worktrees rm {name}");
-        return Err(usage(if is_incomplete(&path) {
+        return Err(Failure::usage(if is_incomplete(&path) {
             format!(
                 "The worktree {name} is not complete, or is being made: give another name, or remove it with {removal}"
             )
@@ -278,7 +272,7 @@ fn make(name: String, cwd: &Path, wanted: &Wanted, until: &Until) -> Result<Made
         }));
     }
     if repository.has_branch(&branch, &look).unwrap_or(false) {
-        return Err(usage(format!(
+        return Err(Failure::usage(format!(
             "The branch {branch} exists: give another name, or delete it, once it is merged, with git branch -d {branch}"
         )));
     }
@@ -289,13 +283,12 @@ fn make(name: String, cwd: &Path, wanted: &Wanted, until: &Until) -> Result<Made
     // Before the checkout, which takes a while in a large repository.
     diagnose(&format!("spektacular: checking out {commit} into the worktree {name}: {}", shell(&path)));
     let inside = cwd.strip_prefix(repository.root()).map(Path::to_owned).unwrap_or_default();
-    let worktree = repository.add(&path, branch, until).map_err(|AddFailure { message, is_left }| {
+    let mut worktree = repository.add(&path, branch, until).map_err(|AddFailure { message, is_left }| {
         if is_left {
             diagnose(&incomplete(&name));
         }
-        usage(format!("git cannot make the worktree {name}: {}", one_line(&message)))
+        Failure::usage(format!("git cannot make the worktree {name}: {}", one_line(&message)))
     })?;
-    let mut worktree = worktree;
     let filled = fill(&worktree, &name, wanted, until);
     let ready = filled.and_then(|()| if wanted.set_up.is_none() { complete(&mut worktree) } else { Ok(()) });
     if let Err(failure) = ready {
@@ -314,9 +307,7 @@ fn make(name: String, cwd: &Path, wanted: &Wanted, until: &Until) -> Result<Made
 const NAMED: usize = 10;
 
 fn listed(paths: &[PathBuf]) -> String {
-    let named: Vec<String> = paths.iter().take(NAMED).map(|path| shell(path)).collect();
-    let more = paths.len().saturating_sub(NAMED);
-    if more == 0 { named.join(", ") } else { format!("{} and {more} more", named.join(", ")) }
+    first_of(paths.iter().map(|path| shell(path)), NAMED)
 }
 
 /// The project's folder, relative to the root of its work tree. Empty: it is in another one.
@@ -326,7 +317,7 @@ fn inside(folder: &Path, root: &Path) -> PathBuf {
 }
 
 fn complete(worktree: &mut Worktree) -> Result<(), Failure> {
-    let unwritable = |_| usage("--worktree: cannot write to the folder for worktrees.".to_owned());
+    let unwritable = |_| Failure::usage("--worktree: cannot write to the folder for worktrees.");
     worktree.complete().map_err(unwritable)
 }
 
@@ -334,7 +325,7 @@ fn complete(worktree: &mut Worktree) -> Result<(), Failure> {
 fn fill(worktree: &Worktree, name: &str, wanted: &Wanted, until: &Until) -> Result<(), Failure> {
     let folder = inside(&wanted.folder, worktree.repository().root());
     let taken = worktree.take_along(&folder, &wanted.copy, until).map_err(|why| {
-        usage(match why {
+        Failure::usage(match why {
             NotTaken::TooMuch => format!(
                 "worktree.copy takes along more than 100,000 files or {} GiB: narrow its globs.",
                 BYTES_MAX >> 30

@@ -1,6 +1,6 @@
 //! `worktrees`: lists the worktrees that runs left in this repository, shows one, merges one, and removes one.
 
-use super::worktree::{branch_of, name_at, repository};
+use super::worktree::{SHORT_COMMIT, branch_of, name_at, repository};
 use super::{finish, secrets_here};
 use crate::clean::{escaped, one_line, shell_word};
 use crate::cli::action::{ActionRow, Offers, Word, act, actions, bare, one};
@@ -12,7 +12,7 @@ use crate::json::{map_strings, to_line};
 use crate::process::git::kept::{Merged, Taken, TreeContents, TreeState};
 use crate::process::git::worktree::{Repository, known_in};
 use crate::process::query::Until;
-use crate::protocol::failure::{Code, Failure};
+use crate::protocol::failure::Failure;
 use crate::suggest::{Typed, Unknown};
 use crate::workflow::counted;
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ Neither touches a worktree in which a run works.",
                 ("spektacular worktrees rm fix", "remove it"),
             ],
         },
-        |given, words| Ok(Runnable::new(read(given, words)?, |args| run(&args))),
+        |given, words| Ok(Runnable::new(read(given, words)?, |args| finish(text(&args)))),
     )
 };
 
@@ -99,7 +99,6 @@ fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<WorktreesArgs, Wr
 const GIT_LIMIT: Duration = Duration::from_secs(600);
 /// The maximum number of commits and of files that `show` lists.
 const LISTED: usize = 20;
-const SHORT_COMMIT: usize = 12;
 
 struct Trees {
     repository: Repository,
@@ -116,15 +115,11 @@ struct Tree {
     commits: Option<u64>,
 }
 
-fn run(args: &WorktreesArgs) -> u8 {
-    finish(text(args))
-}
-
 fn text(args: &WorktreesArgs) -> Result<String, Failure> {
     let trees = Trees::around(args.cwd.as_deref().unwrap_or(Path::new(".")))?;
     let (value, words) = match &args.what {
         WorktreesAction::List => {
-            let all = trees.all()?;
+            let all: Vec<Tree> = trees.paths()?.into_iter().map(|(name, path)| trees.tree(name, path)).collect();
             let value = json!({"worktrees": all.iter().map(Tree::entry).collect::<Vec<_>>()});
             (value, all.iter().map(Tree::line).collect())
         }
@@ -165,14 +160,14 @@ impl Trees {
         let until = Until::deadline(Instant::now() + GIT_LIMIT);
         let (_, repository) = repository(cwd, &until)?;
         let folder = worktrees_folder()
-            .ok_or_else(|| refused("HOME or XDG_STATE_HOME must name the place of worktrees.".into()))?;
+            .ok_or_else(|| Failure::usage("HOME or XDG_STATE_HOME must name the place of worktrees."))?;
         Ok(Trees { repository, folder, until })
     }
 
     /// The names and paths of the worktrees, also of incomplete ones that git has not registered, sorted by name.
     fn paths(&self) -> Result<Vec<(String, PathBuf)>, Failure> {
         let main = self.repository.main();
-        let unreadable = |_| refused("git cannot list the worktrees: see what git worktree list reports.".into());
+        let unreadable = |_| Failure::usage("git cannot list the worktrees: see what git worktree list reports.");
         let registered = self.repository.registered(&self.until).map_err(unreadable)?;
         // Those of another repository may have the same digits in their names.
         let is_own = |path: &PathBuf| main_of(path).is_none_or(|owner| owner == main);
@@ -183,10 +178,6 @@ impl Trees {
         named.sort();
         named.dedup();
         Ok(named)
-    }
-
-    fn all(&self) -> Result<Vec<Tree>, Failure> {
-        Ok(self.paths()?.into_iter().map(|(name, path)| self.tree(name, path)).collect())
     }
 
     fn tree(&self, name: String, path: PathBuf) -> Tree {
@@ -213,7 +204,7 @@ impl Trees {
             None => {
                 let unknown = Unknown { what: "worktree", dashes: "", typed: Typed::Value(name), place: "" };
                 let names = all.iter().map(|(name, _)| name.as_str());
-                Err(refused(unknown.message(names, "`spektacular worktrees` lists them.")))
+                Err(Failure::usage(unknown.message(names, "`spektacular worktrees` lists them.")))
             }
         }
     }
@@ -249,49 +240,44 @@ impl Trees {
         let path = self.find(name)?;
         // HEAD here would seem to keep its commits, and git needs the folder.
         if self.repository.root() == path {
-            return Err(refused(
-                "Name another work tree of the repository with --cwd, or run it there, not from the worktree itself."
-                    .into(),
+            return Err(Failure::usage(
+                "Name another work tree of the repository with --cwd, or run it there, not from the worktree itself.",
             ));
         }
-        let used = || refused(format!("A run works in the worktree {name}: wait until it ends, or stop it."));
+        let used = || Failure::usage(format!("A run works in the worktree {name}: wait until it ends, or stop it."));
         let taken = self.repository.take(&path).ok_or_else(used)?;
         Ok((taken, self.look(name.to_owned(), path, false)))
     }
 
     fn merge(&self, tree: &Tree) -> Result<(Value, String), Failure> {
         let (name, path) = (&tree.name, shell_word(&tree.path.to_string_lossy()));
-        let contents = match &tree.state {
-            TreeState::Whole(contents) => contents,
-            TreeState::Missing | TreeState::Incomplete | TreeState::Unreadable => {
-                let branch = branch_of(name);
-                return Err(refused(format!(
-                    "The worktree {name} {}: merge what its branch has with git merge {branch}.",
-                    tree.words()
-                )));
-            }
+        let Some(contents) = tree.contents() else {
+            let (why, branch) = (tree.words(), branch_of(name));
+            return Err(Failure::usage(format!(
+                "The worktree {name} {why}: merge what its branch has with git merge {branch}."
+            )));
         };
         if !contents.changed.is_empty() {
-            return Err(refused(format!(
+            return Err(Failure::usage(format!(
                 "The worktree {name} has {} that nobody has committed: git -C {path} add -A && git -C {path} commit",
                 counted(contents.changed.len(), "file")
             )));
         }
         if contents.in_submodules {
-            return Err(refused(format!(
+            return Err(Failure::usage(format!(
                 "Submodules of the worktree {name} may have commits that exist nowhere else: push them, then merge with git."
             )));
         }
-        let unreadable = |_| refused("git cannot read the work tree here: see what git status reports.".into());
+        let unreadable = |_| Failure::usage("git cannot read the work tree here: see what git status reports.");
         let (here, is_changed) = self.repository.tree_around(&self.until).map_err(unreadable)?;
         let Some(into) = here.branch else {
-            return Err(refused("HEAD is detached here: switch to the branch that gets the commits.".into()));
+            return Err(Failure::usage("HEAD is detached here: switch to the branch that gets the commits."));
         };
         if is_changed {
-            return Err(refused("The work tree here has changes: commit or stash them first.".into()));
+            return Err(Failure::usage("The work tree here has changes: commit or stash them first."));
         }
         let Some(from) = contents.head.branch.as_ref().or(contents.head.commit.as_ref()) else {
-            return Err(refused(format!("The worktree {name} has no commit.")));
+            return Err(Failure::usage(format!("The worktree {name} has no commit.")));
         };
         let commits = tree.commits.unwrap_or_default();
         let root = shell_word(&self.repository.root().to_string_lossy());
@@ -299,12 +285,12 @@ impl Trees {
             Merged::Done => {}
             Merged::Refused => {
                 let by_hand = format!("git -C {root} merge {}", shell_word(from));
-                return Err(refused(format!(
+                return Err(Failure::usage(format!(
                     "git did not merge {name}, and nothing has changed: see why with {by_hand}"
                 )));
             }
             Merged::Stuck => {
-                return Err(refused(format!(
+                return Err(Failure::usage(format!(
                     "git did not merge {name}, and the attempt could not be undone: see git -C {root} status"
                 )));
             }
@@ -322,7 +308,7 @@ impl Trees {
         match &tree.state {
             TreeState::Whole(contents) => self.may_lose(name, &path, contents, force)?,
             TreeState::Unreadable if !force => {
-                return Err(refused(format!(
+                return Err(Failure::usage(format!(
                     "git cannot read the worktree {name}, which may hold work: see git -C {path} status, or remove it with \
                      --force."
                 )));
@@ -331,7 +317,7 @@ impl Trees {
         }
         let known = self.repository.commit_of(&branch, &self.until);
         if !self.repository.remove_kept(&tree.path, taken, &self.until) {
-            return Err(refused(format!(
+            return Err(Failure::usage(format!(
                 "The worktree {name} cannot be removed as a whole: see what is left in {path}"
             )));
         }
@@ -359,7 +345,7 @@ impl Trees {
     /// Fails if the removal of a worktree loses a commit, or without `force` a file.
     fn may_lose(&self, name: &str, path: &str, contents: &TreeContents, force: bool) -> Result<(), Failure> {
         if contents.in_submodules || contents.nested {
-            return Err(refused(format!(
+            return Err(Failure::usage(format!(
                 "The worktree {name} has repositories of its own, whose commits may exist nowhere else: push or move them, \
                  then remove it with git worktree remove --force {path}"
             )));
@@ -370,13 +356,13 @@ impl Trees {
             None => self.repository.only_there(commit, None, &self.until),
         };
         if lost != Ok(0) {
-            return Err(refused(format!(
+            return Err(Failure::usage(format!(
                 "HEAD of the worktree {name} is detached, and no branch has its commits: keep them with git -C {path} \
                  branch NAME"
             )));
         }
         if !contents.changed.is_empty() && !force {
-            return Err(refused(format!(
+            return Err(Failure::usage(format!(
                 "The worktree {name} has {} that nobody has committed: commit them, or remove them with --force.",
                 counted(contents.changed.len(), "file")
             )));
@@ -411,18 +397,19 @@ impl Tree {
         }
     }
 
-    fn changed(&self) -> Option<usize> {
+    fn contents(&self) -> Option<&TreeContents> {
         match &self.state {
-            TreeState::Whole(contents) => Some(contents.changed.len()),
+            TreeState::Whole(contents) => Some(contents),
             TreeState::Missing | TreeState::Incomplete | TreeState::Unreadable => None,
         }
     }
 
+    fn changed(&self) -> Option<usize> {
+        self.contents().map(|contents| contents.changed.len())
+    }
+
     fn entry(&self) -> Value {
-        let head = match &self.state {
-            TreeState::Whole(contents) => contents.head.clone(),
-            TreeState::Missing | TreeState::Incomplete | TreeState::Unreadable => Default::default(),
-        };
+        let head = self.contents().map(|contents| contents.head.clone()).unwrap_or_default();
         json!({
             "name": self.name,
             "path": self.path.to_string_lossy(),
@@ -438,8 +425,4 @@ impl Tree {
         let path = escaped(&self.path.to_string_lossy(), false).replace('\n', "\\u{a}");
         format!("{}  {}  {path}\n", self.name, self.words())
     }
-}
-
-fn refused(message: String) -> Failure {
-    Failure::new(Code::Usage, message)
 }

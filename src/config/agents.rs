@@ -33,8 +33,8 @@ layer! {
 }
 
 fn dialect(raw: &RawValue) -> Read<Dialect> {
-    let found = string(raw).and_then(|word| Dialect::ALL.iter().find(|(name, _)| *name == word));
-    found.map(|(_, dialect)| *dialect).ok_or(Some(Dialect::EXPECTED))
+    let found = string(raw).and_then(|word| Dialect::from_word(&word));
+    found.filter(|dialect| *dialect != Dialect::Demo).ok_or(Some(Dialect::EXPECTED))
 }
 
 fn program(raw: &RawValue) -> Read<String> {
@@ -61,11 +61,11 @@ impl Entry {
         agent.base.env.extend(self.env.unwrap_or_default());
         agent.model = self.model.or(agent.model);
         agent.display_name = self.display_name.unwrap_or(agent.display_name);
-        agent.session_patterns = self.session_patterns.unwrap_or(agent.session_patterns);
-        agent.failure_patterns = self.failure_patterns.unwrap_or(agent.failure_patterns);
-        agent.text_field = self.text_field.or(agent.text_field);
+        agent.lines.session_patterns = self.session_patterns.unwrap_or(agent.lines.session_patterns);
+        agent.lines.failure_patterns = self.failure_patterns.unwrap_or(agent.lines.failure_patterns);
+        agent.lines.text_field = self.text_field.or(agent.lines.text_field);
         agent.completion_marker = self.completion_marker.or(agent.completion_marker);
-        agent.resume_args = self.resume_args.unwrap_or(agent.resume_args);
+        agent.lines.resume_args = self.resume_args.unwrap_or(agent.lines.resume_args);
         agent.state = self.state.unwrap_or(agent.state);
         Some(agent)
     }

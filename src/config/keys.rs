@@ -38,12 +38,10 @@ pub(super) const PREFIX: &str = "SPEKTACULAR_";
 
 const OUTPUT: Key = Key { name: "output", project_rule: ProjectFileRule::Free, kind: Kind::Output };
 const ALERT: Key = Key { name: "alert", project_rule: ProjectFileRule::Free, kind: Kind::Switch(true) };
-const DEBUG: [Key; 2] = [
+/// The keys behind the fields of run.start.
+const LAST: [Key; 4] = [
     Key { name: "debug.enabled", project_rule: ProjectFileRule::Trusted, kind: Kind::Switch(false) },
     Key { name: "debug.log_dir", project_rule: ProjectFileRule::Trusted, kind: Kind::Path },
-];
-
-const WORKTREE: [Key; 2] = [
     Key { name: "worktree.copy", project_rule: ProjectFileRule::Trusted, kind: Kind::Texts(globs) },
     Key { name: "worktree.setup", project_rule: ProjectFileRule::Trusted, kind: Kind::Texts(commands) },
 ];
@@ -78,7 +76,7 @@ pub fn of_one_run() -> impl Iterator<Item = &'static str> {
 }
 
 const COUNT: usize = {
-    let (mut count, mut at) = (2 + DEBUG.len() + WORKTREE.len(), 0);
+    let (mut count, mut at) = (2 + LAST.len(), 0);
     while at < FIELDS.len() {
         count += FIELDS[at].key.is_some() as usize;
         at += 1;
@@ -99,10 +97,7 @@ pub static KEYS: &[Key] = &{
         }
         at += 1;
     }
-    keys[next] = DEBUG[0];
-    keys[next + 1] = DEBUG[1];
-    keys[next + 2] = WORKTREE[0];
-    keys[next + 3] = WORKTREE[1];
+    [keys[next], keys[next + 1], keys[next + 2], keys[next + 3]] = LAST;
     keys
 };
 
@@ -159,10 +154,6 @@ impl Key {
 
     pub(super) fn is_field(&self) -> bool {
         matches!(self.kind, Kind::Field(_))
-    }
-
-    pub(super) fn typed(&self, text: &str) -> Result<Box<RawValue>, String> {
-        Slot::Key(self).typed(text)
     }
 }
 
@@ -221,7 +212,7 @@ impl Slot<'_> {
     }
 
     /// Error: the fault, as the rest of a sentence about the value.
-    fn typed(&self, text: &str) -> Result<Box<RawValue>, String> {
+    pub(super) fn typed(&self, text: &str) -> Result<Box<RawValue>, String> {
         if let Slot::Key(Key { kind: Kind::Field(_), name, .. }) = self {
             return typed_fields::value(name, text);
         }

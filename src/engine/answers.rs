@@ -8,7 +8,7 @@ use crate::protocol::inbound::{Inbound, Message};
 use crate::protocol::outbound::Question;
 use crate::protocol::question::{AnswerInput, Ask, Given, Kind, check};
 use crate::protocol::words::{Purpose, QuestionKind};
-use crate::suggest::{Name, nearest};
+use crate::suggest::{nearest, plain_name};
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::{HashMap, VecDeque};
 
@@ -23,22 +23,17 @@ const NAMED: usize = 20;
 pub struct Script {
     /// The answers, by normalised key.
     answers: HashMap<String, Answers>,
-    due: VecDeque<Inbound>,
+    /// The answers to open questions that the run has not got yet.
+    pub(super) due: VecDeque<Inbound>,
     /// The headers of the first questions.
     headers: Vec<String>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Answers {
     key: String,
     used: bool,
     planned: VecDeque<Planned>,
-}
-
-impl Answers {
-    fn new(key: &str) -> Answers {
-        Answers { key: key.trim().to_owned(), used: false, planned: VecDeque::new() }
-    }
 }
 
 #[derive(Clone, Debug)]
@@ -66,7 +61,7 @@ impl Script {
             };
             let usable = |raw: &RawValue| AnswerInput::parse(raw).is_some_and(|input| input.given.is_some());
             let which =
-                || Name::new(key).map_or_else(|| format!("Answer {}", at + 1), |name| format!("The answer to {name}"));
+                || plain_name(key).map_or_else(|| format!("Answer {}", at + 1), |name| format!("The answer to {name}"));
             let Some(payload) = payload.filter(|raw| usable(raw)) else {
                 let what = "must be a value, or an object with one of `value`, `value_from` and `declined: true`";
                 return Err(format!("{} {what}.", which()));
@@ -80,7 +75,8 @@ impl Script {
     }
 
     fn plan(&mut self, key: &str, planned: Planned) {
-        self.answers.entry(name(key)).or_insert_with(|| Answers::new(key)).planned.push_back(planned);
+        let new = || Answers { key: key.trim().to_owned(), ..Answers::default() };
+        self.answers.entry(name(key)).or_insert_with(new).planned.push_back(planned);
     }
 
     /// The answers replace those from a file with the same key.
@@ -91,10 +87,6 @@ impl Script {
         for (key, value) in answers {
             self.plan(&key, Planned::Typed(value));
         }
-    }
-
-    pub(super) fn is_due(&self) -> bool {
-        !self.due.is_empty()
     }
 
     /// Finds and queues the answer to a question that is being asked. Returns the form in which a peer may show it.
@@ -130,7 +122,7 @@ impl Script {
     pub(super) fn unused(&self) -> Option<String> {
         let unused: Vec<&str> = self.answers.values().filter(|one| !one.used).map(|one| one.key.as_str()).collect();
         let mut names: Vec<String> =
-            unused.iter().filter_map(|key| Name::new(key)).map(|key| key.to_string()).collect();
+            unused.iter().filter_map(|key| plain_name(key)).map(|key| key.to_string()).collect();
         names.sort_unstable();
         names.truncate(NAMED);
         let keys = if unused.len() == 1 { "answer key" } else { "answer keys" };
@@ -156,10 +148,6 @@ impl Script {
         let lower: Vec<String> = all.iter().map(|one| name(one)).collect();
         let near = nearest(&name(key), lower.iter().map(String::as_str))?;
         lower.iter().position(|one| one == near).map(|at| all[at])
-    }
-
-    pub(super) fn next(&mut self) -> Option<Inbound> {
-        self.due.pop_front()
     }
 
     fn find_answer(&mut self, question: &Question) -> Option<Planned> {

@@ -1,9 +1,8 @@
 //! The callers of the ask-server: the connections to its socket, and the calls that wait for the user's answers. Moves no
 //! bytes: events in; lines for the connections and questions for the run out.
 
-use crate::agent::Offered;
-use crate::agent::Reply;
 use crate::agent::mcp::{Out, RequestId, Server};
+use crate::agent::{Offered, Reply};
 use crate::protocol::limits::KEPT_BYTES;
 use crate::protocol::question::Ask;
 use crate::protocol::schema::Mismatch;

@@ -7,12 +7,11 @@
 use super::ask_connections::{AskConnections, AskEvent};
 use crate::agent::Offered;
 use crate::io::lines::{Framed, LineReader};
-use crate::io::output::write_whole;
+use crate::io::output::write_lines;
 use crate::io::spawn_thread;
-use crate::process::own_executable;
 use crate::process::scratch::{SOCKET, SocketFolder};
-use crate::process::tree;
 pub(crate) use crate::process::variables::ASK as ADDRESS;
+use crate::process::{own_executable, tree};
 use crate::protocol::limits::TOOL_LINE_BYTES;
 use crate::protocol::request::{McpAccess, McpServer};
 use crate::system::is_same_user;
@@ -123,11 +122,7 @@ fn serve(number: u64, mut stream: UnixStream, nonce: &str, heard: &Sender<AskEve
     let Ok(mut answers) = stream.try_clone() else { return };
     let (lines_in, lines) = bounded::<String>(LINES_WAITING);
     let write = move || {
-        for line in &lines {
-            if write_whole(&mut answers, format!("{line}\n").as_bytes()).is_err() {
-                break;
-            }
-        }
+        write_lines(&lines, &mut answers, |_| {});
         // Nothing more will be sent: shutting down ends the reader's wait too.
         let _ = answers.shutdown(Shutdown::Both);
     };

@@ -4,7 +4,7 @@
 //! compares. The limits count from the agent's end. A stopped run does not wait.
 
 use crate::process::git::{Baseline, Changes, GitResult, Incomplete, Pending};
-use crate::run::{AgentEnd, FoundFiles, Unseen};
+use crate::run::{AgentEnd, FoundFiles};
 use crossbeam_channel::{Receiver, never};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ pub(super) struct Watch {
     git: Option<Pending>,
     waiting: Option<Waiting>,
     left: Duration,
-    until: Option<Instant>,
+    pub(super) until: Option<Instant>,
     hurried: bool,
     /// Whether the run was warned that the list of files is incomplete.
     warned: bool,
@@ -52,10 +52,6 @@ impl Watch {
 
     pub(super) fn told(&self) -> Receiver<GitResult> {
         self.git.as_ref().map_or_else(never, Pending::told)
-    }
-
-    pub(super) fn due(&self) -> Option<Instant> {
-        self.until
     }
 
     /// A stopped run reports no changes; a run with a result still may.
@@ -89,8 +85,12 @@ impl Watch {
             _ if stopping => Ok(Vec::new()),
             Changes::NotARepository => Ok(Vec::new()),
             Changes::Incomplete(_) if std::mem::replace(&mut self.warned, true) => Ok(Vec::new()),
-            Changes::Incomplete(Incomplete::Late) => Err(Unseen::Late),
-            Changes::Incomplete(Incomplete::Failed) => Err(Unseen::Failed),
+            Changes::Incomplete(Incomplete::Late) => {
+                Err("git was too slow: the list of changed files may be incomplete")
+            }
+            Changes::Incomplete(Incomplete::Failed) => {
+                Err("git failed: the list of changed files may be incomplete; see `git status`")
+            }
             Changes::Files(files) => Ok(files),
         }
     }

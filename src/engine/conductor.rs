@@ -43,18 +43,18 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 pub struct Conductor<P, H> {
-    run: Run,
-    peer: P,
+    pub(super) run: Run,
+    pub(super) peer: P,
     host: H,
     /// Empty between two events. Kept to reuse its memory.
     effects: Vec<Effect>,
-    answers: Script,
+    pub(super) answers: Script,
     layers: Layers,
-    frame_out: FrameOut,
-    recordings: Recordings,
+    pub(super) frame_out: FrameOut,
+    pub(super) recordings: Recordings,
     agent: AgentLink,
     signal_source: CancelSource,
-    signal: Option<i32>,
+    pub(super) signal: Option<i32>,
     admission: Option<Admission>,
     first_steps: Option<Box<FirstSteps>>,
     successors: VecDeque<Successor>,
@@ -80,14 +80,14 @@ struct AgentLink {
     mirror_stderr: bool,
 }
 
-struct FrameOut {
+pub(super) struct FrameOut {
     outbox: Outbox,
     run_id: RunId,
     frame_limit: usize,
     log_id: bool,
     ignored: u64,
     /// Whether the terminal body was emitted, or can no longer be.
-    finished: bool,
+    pub(super) finished: bool,
     terminal: Option<Terminal>,
 }
 
@@ -100,7 +100,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         let (recordings, opened) = Recordings::open(record, project.as_deref(), debug_log);
         let redactor = prepare::redactor(&host, peer.screen().is_some());
         let mut run = Run::new(random, on_eof, redactor);
-        admission.iter().for_each(|admission| run.consist_of(admission.workflow));
+        run.workflow = admission.as_ref().map(|admission| admission.workflow);
         let mut conductor = Conductor {
             run,
             peer,
@@ -137,9 +137,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         }
         conductor
     }
-}
 
-impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
     pub fn step(&mut self, event: Event<'_>) {
         let taken = catch_unwind(AssertUnwindSafe(|| {
             point("step");
@@ -172,10 +170,6 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
     pub(super) fn heard(&mut self, mut inbound: Inbound) {
         self.peer.heard(&mut inbound.message);
         self.inbound(inbound);
-    }
-
-    pub(super) fn input_cut(&mut self) {
-        self.peer.input_cut();
     }
 
     pub(super) fn typed(&mut self, keys: &[u8], at: Instant) {
@@ -442,22 +436,12 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         self.peer.dropped(dropped);
     }
 
-    pub(super) fn flush_recording(&mut self) {
-        self.recordings.flush();
-    }
-
-    pub(super) fn has_answers(&self) -> bool {
-        self.answers.is_due()
-    }
-
     pub fn answer_in_advance(&mut self) {
-        while let Some(answer) = self.answers.next() {
+        while let Some(answer) = self.answers.due.pop_front() {
             self.inbound(answer);
         }
     }
-}
 
-impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
     pub fn run(&self) -> &Run {
         &self.run
     }
@@ -472,14 +456,6 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
 
     pub fn due(&self) -> Option<&Launch> {
         self.agent.due.as_ref().map(|(launch, _)| &**launch)
-    }
-
-    pub(super) fn is_screen(&mut self) -> bool {
-        self.peer.screen().is_some()
-    }
-
-    pub(super) fn is_signalled(&self) -> bool {
-        self.signal.is_some()
     }
 
     /// Whether no frame can be delivered any more.

@@ -44,11 +44,7 @@ fn in_words_of_frames<S: Serializer>(warnings: &[Sentence], to: S) -> Result<S::
 }
 
 /// Error: the failure of a run.start that cannot be carried out.
-pub(crate) fn plan(start: Options, layers: &Layers, warnings: &[(Warning, String)]) -> Result<Plan, Failure> {
-    plan_with(start, layers, warnings, |_| Ok(()))
-}
-
-pub(crate) fn plan_with(
+pub(crate) fn plan(
     start: Options,
     layers: &Layers,
     warnings: &[(Warning, String)],

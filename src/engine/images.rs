@@ -65,21 +65,20 @@ fn read(
     first: u64,
     host: &impl Host,
 ) -> Result<(&'static str, u64, Vec<u8>), Failure> {
-    let wrong = |why: &str| invalid(subject, why);
     let (bytes, content) = host.image(path, first).map_err(|error| {
         if error.kind() == ErrorKind::InvalidInput {
-            return wrong("is not a regular file");
+            return invalid(subject, "is not a regular file");
         }
         let why = sentence!("cannot be read: name an existing file, by its absolute path or relative to {cwd}", cwd);
         invalid(subject, why)
     })?;
     if bytes == 0 {
-        return Err(wrong("is an empty file"));
+        return Err(invalid(subject, "is an empty file"));
     }
     if bytes > IMAGE_BYTES as u64 {
-        return Err(wrong(&format!("is larger than {} MiB", IMAGE_BYTES >> 20)));
+        return Err(invalid(subject, format!("is larger than {} MiB", IMAGE_BYTES >> 20)));
     }
-    let media_type = media_type(&content).ok_or_else(|| wrong("is not a PNG, JPEG, GIF or WebP image"))?;
+    let media_type = media_type(&content).ok_or_else(|| invalid(subject, "is not a PNG, JPEG, GIF or WebP image"))?;
     Ok((media_type, bytes, content))
 }
 

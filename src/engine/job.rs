@@ -1,7 +1,7 @@
 //! The request for a run, and its result.
 
 use super::answers::Script;
-use super::debug_log::DebugLog;
+use super::recordings::DebugLog;
 use crate::agent::registry::Agent;
 use crate::config::Layers;
 use crate::io::backstop::LastResort;

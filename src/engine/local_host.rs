@@ -44,7 +44,7 @@ pub(crate) struct LocalHost {
     clocks: Clocks,
     /// The marker of this run's processes.
     nonce: String,
-    agent: Option<AgentProcess>,
+    pub(super) agent: Option<AgentProcess>,
     sessions: SessionLocks,
     worktree: Option<FileLock>,
     /// The session that the agent writes.
@@ -56,18 +56,19 @@ pub(crate) struct LocalHost {
     cgroup: Option<ControlGroup>,
     inherited: Inherited,
     /// Warnings about processes that may outlive the run, or about what the agent of a sandbox changed.
-    troubles: Vec<(Warning, String)>,
+    pub(super) troubles: Vec<(Warning, String)>,
     /// The state of what a person trusts where the agent of a sandbox can change it.
     trusted: Option<Trusted>,
     end: EndParts,
     rest: Rest,
-    rested: Option<Rested>,
-    tree_gone_at: Option<Instant>,
+    pub(super) rested: Option<Rested>,
+    /// `None`: the tree still exists, or never existed.
+    pub(super) tree_gone_at: Option<Instant>,
     /// The time of the last kill, or of the later beginning of the sweep.
     killed_at: Option<Instant>,
     /// The last time at which the loop handled output, or could not.
     busy_at: Option<Instant>,
-    watch: Watch,
+    pub(super) watch: Watch,
     checkpoints: CheckpointWork,
 }
 
@@ -116,10 +117,6 @@ impl LocalHost {
         self.watch = Watch::default();
     }
 
-    pub(super) fn end_part(&mut self) {
-        self.watch.end();
-    }
-
     /// Starts the guard, unless that of an earlier part of the run still watches.
     fn begin_guard(&mut self) {
         if self.guard.is_some() {
@@ -136,15 +133,6 @@ impl LocalHost {
     /// The time since the run's clock began.
     pub(super) fn elapsed(&self) -> Duration {
         self.clocks.began.elapsed().saturating_sub(self.clocks.suspended)
-    }
-
-    pub(super) fn has_agent(&self) -> bool {
-        self.agent.is_some()
-    }
-
-    /// `None`: the tree still exists, or never existed.
-    pub(super) fn tree_gone_at(&self) -> Option<Instant> {
-        self.tree_gone_at
     }
 
     /// Never ready after the end of the output.
@@ -190,7 +178,9 @@ impl LocalHost {
     /// Handles the exit of the agent's own process: sweeps the processes that outlived it, but not our git.
     pub(super) fn exited(&mut self, stopping: bool) {
         self.end.exited = true;
-        self.rest.stop_waiting();
+        if let Rest::Awaited { .. } = self.rest {
+            self.rest = Rest::None;
+        }
         self.watch.exited();
         if stopping {
             self.watch.end();
@@ -250,7 +240,7 @@ impl LocalHost {
             (Some(gone), killed) if stopping || killed.is_some() => {
                 Some(self.busy_at.map_or(gone, |busy| busy.max(gone)) + LEAK_LIMIT_STOPPED)
             }
-            (None, Some(killed)) if self.watch.due().is_none() => Some(killed + 2 * LEAK_LIMIT_STOPPED),
+            (None, Some(killed)) if self.watch.until.is_none() => Some(killed + 2 * LEAK_LIMIT_STOPPED),
             (Some(_) | None, _) => None,
         }
     }
@@ -305,10 +295,6 @@ impl LocalHost {
         self.guard.iter().for_each(Guard::wake);
     }
 
-    pub(super) fn next_trouble(&mut self) -> Option<(Warning, String)> {
-        self.troubles.pop()
-    }
-
     /// Suspends and resumes the agent together with this process.
     pub(super) fn suspend(&mut self, leave: impl FnOnce()) {
         self.signal(Signal::STOP);
@@ -341,9 +327,7 @@ impl LocalHost {
         }
         self.cgroup.iter().for_each(ControlGroup::remove);
     }
-}
 
-impl LocalHost {
     pub(super) fn asks(&self) -> Receiver<AskEvent> {
         self.asking.as_ref().map_or_else(never, |socket| socket.heard.clone())
     }
@@ -371,30 +355,16 @@ impl LocalHost {
     pub(super) fn progress_at(&self) -> Option<Instant> {
         self.asking.as_ref().and_then(|socket| socket.callers.progress_at())
     }
-}
 
-impl LocalHost {
     /// `None`: the agent's end waits for git.
     pub(super) fn find_changes(&mut self, end: AgentEnd, stopping: bool) -> Option<EndWithFiles> {
         match self.watch.compare(stopping) {
-            Some(changes) => Some(self.with_files(end, changes, stopping)),
+            Some(changes) => Some((end, self.watch.files(changes, stopping))),
             None => {
                 self.watch.wait(Waiting::Run(end));
                 None
             }
         }
-    }
-
-    fn with_files(&mut self, end: AgentEnd, changes: Changes, stopping: bool) -> EndWithFiles {
-        (end, self.watch.files(changes, stopping))
-    }
-
-    pub(super) fn git(&self) -> Receiver<GitResult> {
-        self.watch.told()
-    }
-
-    pub(super) fn tires_at(&self) -> Option<Instant> {
-        self.watch.due()
     }
 
     pub(super) fn git_told(&mut self, told: Option<GitResult>, stopping: bool) -> Option<EndWithFiles> {
@@ -408,7 +378,7 @@ impl LocalHost {
     }
 
     pub(super) fn tire_of_git(&mut self, stopping: bool) -> Option<EndWithFiles> {
-        if self.watch.due().is_none_or(|due| due > Instant::now()) {
+        if self.watch.until.is_none_or(|due| due > Instant::now()) {
             return None;
         }
         self.watch.end();
@@ -421,7 +391,7 @@ impl LocalHost {
         let changes = changes.unwrap_or(Changes::Incomplete(Incomplete::Late));
         match waiting? {
             Waiting::Sweep => self.sweep(stopping),
-            Waiting::Run(end) => return Some(self.with_files(end, changes, stopping)),
+            Waiting::Run(end) => return Some((end, self.watch.files(changes, stopping))),
             Waiting::BaselineAtRest | Waiting::Rest => {
                 self.rested = Some(Rested::Files(self.watch.files(changes, stopping)));
             }

@@ -1,15 +1,19 @@
 //! The recordings of a run, and their files.
 
-use super::debug_log::DebugLog;
-use crate::io::files::create_private;
+use crate::io::files::{OpenFolder, create_private};
 use crate::paths::suffixed;
 use crate::protocol::words::Action;
 use crate::recording::{Header, MessagePiece, Moment, Recorder};
 use crate::redact::Redactor;
 use std::fs::File;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
+use time::OffsetDateTime;
+use time::macros::format_description;
+
+/// The maximum number of names to try for debug logs of runs that begin in the same second.
+const TRIES: u32 = 1000;
 
 /// The recordings of one run: the file of `--record`, the debug log, both, or none.
 #[derive(Debug, Default)]
@@ -22,7 +26,7 @@ pub(super) struct Recordings {
     files: Vec<PathBuf>,
     pieces: Vec<MessagePiece>,
     /// The header, also for the recordings of a further turn in the same process.
-    header: Option<Header>,
+    pub(super) header: Option<Header>,
 }
 
 impl Recordings {
@@ -64,10 +68,6 @@ impl Recordings {
         self.header = Some(header);
     }
 
-    pub(super) fn has_header(&self) -> bool {
-        self.header.is_some()
-    }
-
     /// Begins recordings of its own for an agent that takes over, whose dialect is another one. Their name has a number
     /// and the agent. Returns false if those of the replaced agent are incomplete, or the others cannot be opened.
     pub(super) fn change_agent(&mut self, agent: &str, project: Option<&Path>, redactor: &Redactor) -> bool {
@@ -87,7 +87,7 @@ impl Recordings {
     pub(super) fn finish(mut self, redactor: &Redactor) -> (Option<Header>, bool) {
         self.write_complete_lines(redactor, true);
         self.flush();
-        let is_complete = !self.failed();
+        let is_complete = self.recorder.is_none_or(|recorder| !recorder.failed());
         (self.header, is_complete)
     }
 
@@ -115,10 +115,6 @@ impl Recordings {
         self.recorder.iter_mut().for_each(Recorder::flush);
     }
 
-    pub(super) fn failed(&self) -> bool {
-        self.recorder.as_ref().is_some_and(Recorder::failed)
-    }
-
     /// The files of the recording, without symbolic links.
     pub(super) fn own(&self) -> Vec<PathBuf> {
         self.files.iter().filter_map(|path| path.canonicalize().ok()).collect()
@@ -129,5 +125,36 @@ impl Recordings {
         let own = self.own();
         files.retain(|(path, _)| !own.contains(path));
         files
+    }
+}
+
+/// A recording of each run, in a folder, named by date, agent and command.
+#[derive(Clone, Debug)]
+pub struct DebugLog {
+    /// Created if it is missing.
+    pub dir: PathBuf,
+    /// The project's directory. Below it no link is followed, since it may come from a stranger.
+    pub project: PathBuf,
+    pub command: &'static str,
+}
+
+impl DebugLog {
+    /// The date is UTC.
+    fn open(&self, agent: &str, now: SystemTime) -> io::Result<File> {
+        let folder = OpenFolder::create(&self.dir, Some(&self.project))?;
+        // Logs must neither be committed nor count as the agent's work.
+        folder.ignore()?;
+        let date = OffsetDateTime::from(now)
+            .format(format_description!("[year]-[month]-[day]_[hour][minute][second]"))
+            .map_err(io::Error::other)?;
+        let name = format!("{date}_{agent}_{}", self.command);
+        for number in 1..=TRIES {
+            let number = if number == 1 { String::new() } else { format!("-{number}") };
+            match folder.create_new(format!("{name}{number}.jsonl").as_ref(), 0o600) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                done => return done,
+            }
+        }
+        Err(ErrorKind::AlreadyExists.into())
     }
 }

@@ -147,7 +147,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
 
     pub fn finish(mut self) -> Report {
         self.note_request();
-        let is_screen = self.conductor.is_screen();
+        let is_screen = self.conductor.peer.screen().is_some();
         let (host, mut report, is_recorded) = self.conductor.end(self.delivered, self.asked_at);
         report.last_resort = self.engine.signals.as_ref().map(|signals| signals.last_resort.clone());
         // After a signal, nothing but the end of the process follows.
@@ -177,7 +177,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     }
 
     fn handle_next(&mut self) -> Result<(), InternalFault> {
-        self.conductor.flush_recording();
+        self.conductor.recordings.flush();
         let wake = self.next();
         self.read_clocks();
         point("loop");
@@ -198,7 +198,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
 
     fn prepare(&mut self) {
         self.conductor.spawn_if_due();
-        match self.conductor.host_mut().take_rested() {
+        match self.conductor.host_mut().rested.take() {
             Some(Rested::Files(files)) => self.conductor.rested(files),
             Some(Rested::NotAlone) => self.conductor.step(Event::CannotRest),
             None => {}
@@ -210,7 +210,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     }
 
     fn tell_troubles(&mut self) {
-        while let Some((warning, text)) = self.conductor.host_mut().next_trouble() {
+        while let Some((warning, text)) = self.conductor.host_mut().troubles.pop() {
             self.conductor.step(Event::Warn(Origin::default(), warning, text));
         }
     }
@@ -261,7 +261,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         let reaps = self.conductor.host_mut().can_reap();
         let children = heard.filter(|_| reaps).map_or_else(never, |heard| heard.children.clone());
         let host = self.conductor.host();
-        let (process, git, checkpoints) = (host.process(), host.git(), host.checkpoints());
+        let (process, git, checkpoints) = (host.process(), host.watch.told(), host.checkpoints());
         let output = &mut self.engine.output;
         let (orders, written) = (output.orders.clone(), output.written.clone());
         let to_write = output.has_rest() || !self.conductor.waiting().is_empty();
@@ -354,13 +354,10 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             Wake::Children => self.conductor.host_mut().children_ended(),
             Wake::Timer => self.timer(),
             Wake::Process(ProcessEvent::Exited) => {
-                let stopping = self.is_stopping();
+                let stopping = self.conductor.run().is_stopping();
                 self.conductor.host_mut().exited(stopping);
             }
-            Wake::Process(ProcessEvent::Swept(swept)) => {
-                let end = self.conductor.host_mut().swept(swept);
-                self.tree_gone(end);
-            }
+            Wake::Process(ProcessEvent::Swept(swept)) => self.tree_gone(|host| host.swept(swept)),
             Wake::Taken => {}
             Wake::Written(written) => self.written(written),
             Wake::Prepared(prepared) => {
@@ -374,7 +371,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
                 self.controls_in_row += 1;
                 self.conductor.heard(*message);
             }
-            Wake::Input(Arrival::Cut) => self.conductor.input_cut(),
+            Wake::Input(Arrival::Cut) => self.conductor.peer.input_cut(),
             Wake::Input(Arrival::Keys(keys, at)) => {
                 self.controls_in_row += 1;
                 self.conductor.typed(&keys, at);
@@ -393,11 +390,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
                 outcomes.into_iter().flatten().for_each(|outcome| self.conductor.asked(outcome));
             }
             Wake::Servers => self.hear_servers(true),
-            Wake::Git(told) => {
-                let stopping = self.is_stopping();
-                let ended = self.conductor.host_mut().git_told(told, stopping);
-                self.agent_ended(ended);
-            }
+            Wake::Git(told) => self.agent_ended(|host, stopping| host.git_told(told, stopping)),
             Wake::Checkpoint(done) => {
                 let report = self.conductor.host_mut().checkpoint_done(done);
                 self.conductor.step(Event::Checkpoint(report));
@@ -421,14 +414,10 @@ impl<'e, 'p> RunLoop<'e, 'p> {
                 self.take_lines();
             }
             AgentOutput::Stderr(text) => self.conductor.stderr_text(&text),
-            AgentOutput::End => {
-                let end = self.conductor.host_mut().stdout_ended();
-                self.tree_gone(end);
-            }
+            AgentOutput::End => self.tree_gone(LocalHost::stdout_ended),
             AgentOutput::StderrEnd(tail) => {
                 self.conductor.stderr_ended();
-                let end = self.conductor.host_mut().stderr_ended(tail);
-                self.tree_gone(end);
+                self.tree_gone(|host| host.stderr_ended(tail));
             }
         }
     }
@@ -447,7 +436,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
                 Some(Line::TooLong) => self.conductor.step(Event::Line(Line::TooLong)),
             }
             let conductor = &self.conductor;
-            if conductor.run().has_more() || conductor.waiting().is_full() || conductor.has_answers() {
+            if conductor.run().has_more() || conductor.waiting().is_full() || !conductor.answers.due.is_empty() {
                 break;
             }
         }
@@ -461,23 +450,20 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         }
     }
 
-    fn tree_gone(&mut self, end: Option<AgentEnd>) {
-        let Some(end) = end else { return };
-        self.conductor.tree_gone(&end);
-        let stopping = self.is_stopping();
-        let ended = self.conductor.host_mut().find_changes(end, stopping);
-        self.agent_ended(ended);
-    }
-
-    fn agent_ended(&mut self, ended: Option<EndWithFiles>) {
-        if let Some((end, files)) = ended {
-            self.tell_troubles();
-            self.conductor.agent_ended(end, files);
+    fn tree_gone(&mut self, take: impl FnOnce(&mut LocalHost) -> Option<AgentEnd>) {
+        if let Some(end) = take(self.conductor.host_mut()) {
+            self.conductor.tree_gone(&end);
+            self.agent_ended(|host, stopping| host.find_changes(end, stopping));
         }
     }
 
-    fn is_stopping(&self) -> bool {
-        self.conductor.run().is_stopping()
+    /// `take` gets whether the run is stopping.
+    fn agent_ended(&mut self, take: impl FnOnce(&mut LocalHost, bool) -> Option<EndWithFiles>) {
+        let stopping = self.conductor.run().is_stopping();
+        if let Some((end, files)) = take(self.conductor.host_mut(), stopping) {
+            self.tell_troubles();
+            self.conductor.agent_ended(end, files);
+        }
     }
 
     fn timer(&mut self) {
@@ -492,9 +478,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         self.conductor.tick();
         self.conductor.host_mut().look_again();
         self.tire_of_readers();
-        let stopping = self.is_stopping();
-        let ended = self.conductor.host_mut().tire_of_git(stopping);
-        self.agent_ended(ended);
+        self.agent_ended(LocalHost::tire_of_git);
     }
 
     fn written(&mut self, written: Written) {
@@ -509,8 +493,8 @@ impl<'e, 'p> RunLoop<'e, 'p> {
 
     fn output_lost(&mut self) {
         self.conductor.output_lost();
-        if !self.conductor.host().has_agent() && !self.conductor.run().is_between() {
-            self.conductor.finish();
+        if self.conductor.host().agent.is_none() && !self.conductor.run().is_between() {
+            self.conductor.frame_out.finished = true;
         }
     }
 
@@ -520,7 +504,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         let run = self.conductor.run().next_deadline().map(|deadline| host.at(deadline));
         let limit = if self.unread.waited < UNREAD_DROP { UNREAD_DROP } else { UNREAD_LIMIT };
         let unread = self.unread_left(limit).map(|left| Instant::now() + left);
-        let times = [run, host.progress_at(), unread, repaint, host.tires_at(), host.next_look(), self.readers_due()];
+        let times = [run, host.progress_at(), unread, repaint, host.watch.until, host.next_look(), self.readers_due()];
         times.into_iter().flatten().min()
     }
 }

@@ -4,29 +4,23 @@
 use crate::cli::action::Offers;
 use crate::cli::command::{Command, Words};
 use crate::cli::row::Flag;
+use crate::protocol::words::word_enums;
 
 /// The argument that asks for completions. Behind it come the word to complete with a dot before it, because some shells
 /// drop an empty argument, and the words between the program and that word.
 pub const ARGUMENT: &str = "__complete";
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shell {
-    Bash,
-    Zsh,
-    Fish,
-    Elvish,
-    PowerShell,
+word_enums! {
+    pub enum Shell {
+        Bash = "bash",
+        Zsh = "zsh",
+        Fish = "fish",
+        Elvish = "elvish",
+        PowerShell = "powershell",
+    }
 }
 
 impl Shell {
-    /// The names, in the order of [`Shell::ALL`].
-    pub const NAMES: &'static [&'static str] = &["bash", "zsh", "fish", "elvish", "powershell"];
-    pub const ALL: [Shell; 5] = [Shell::Bash, Shell::Zsh, Shell::Fish, Shell::Elvish, Shell::PowerShell];
-
-    pub fn from_name(name: &str) -> Option<Shell> {
-        Shell::NAMES.iter().position(|known| *known == name).and_then(|at| Shell::ALL.get(at)).copied()
-    }
-
     pub fn script(self) -> &'static str {
         match self {
             Shell::Bash => include_str!("complete/script.bash"),

@@ -1,40 +1,31 @@
 //! Points at which a test can make this process panic or hang, or a signal arrive.
 
+use rustix::process::{Signal, getpid, kill_process};
 use std::ffi::OsString;
 
 /// The environment variables of tests. Each names a [`point`].
-#[cfg(debug_assertions)]
 const PANIC_AT: &str = "TEST_PANIC_AT";
-
-#[cfg(debug_assertions)]
 const HANG_AT: &str = "TEST_HANG_AT";
-
-#[cfg(debug_assertions)]
 const SIGNAL_AT: &str = "TEST_SIGNAL_AT";
-
-#[cfg(debug_assertions)]
 const STALL_AT: &str = "TEST_STALL_AT";
 
 /// Does nothing in a build without debug assertions.
 #[inline]
 pub(crate) fn point(name: &str) {
-    #[cfg(debug_assertions)]
-    {
-        use rustix::process::{Signal, getpid, kill_process};
-        let is_wanted = |variable| std::env::var_os(variable).is_some_and(|wanted| wanted == name);
-        let hangs = is_wanted(HANG_AT);
-        if hangs || is_wanted(SIGNAL_AT) {
-            let _ = kill_process(getpid(), Signal::TERM);
-        }
-        if hangs || is_wanted(STALL_AT) {
-            loop {
-                std::thread::park();
-            }
-        }
-        assert!(!is_wanted(PANIC_AT), "the test wants a panic at {name}");
+    if !cfg!(debug_assertions) {
+        return;
     }
-    #[cfg(not(debug_assertions))]
-    let _ = name;
+    let is_wanted = |variable| std::env::var_os(variable).is_some_and(|wanted| wanted == name);
+    let hangs = is_wanted(HANG_AT);
+    if hangs || is_wanted(SIGNAL_AT) {
+        let _ = kill_process(getpid(), Signal::TERM);
+    }
+    if hangs || is_wanted(STALL_AT) {
+        loop {
+            std::thread::park();
+        }
+    }
+    assert!(!is_wanted(PANIC_AT), "the test wants a panic at {name}");
 }
 
 /// For a helper that inherits nothing else. Empty in a build without debug assertions.

@@ -121,7 +121,16 @@ impl OpenFolder {
             std::fs::create_dir_all(path)?;
             return OpenFolder::open(path);
         };
-        rest.components().try_fold(OpenFolder::open(&root)?, |folder, part| folder.enter(part.as_os_str()))
+        OpenFolder::walk(&root, &rest, OpenFolder::enter)
+    }
+
+    /// The folder to which these names lead. `step`: [`OpenFolder::enter`] or [`OpenFolder::inner`].
+    pub(crate) fn walk(
+        root: &Path,
+        names: &Path,
+        step: fn(&OpenFolder, &OsStr) -> io::Result<OpenFolder>,
+    ) -> io::Result<OpenFolder> {
+        names.iter().try_fold(OpenFolder::open(root)?, |folder, name| step(&folder, name))
     }
 
     /// Opens a directory, or creates it.
@@ -157,45 +166,30 @@ impl OpenFolder {
 
     /// Writes the file completely or not at all: `temporary`, or a name made from it if a folder has that one, is
     /// written first and then renamed. A link of this name is replaced, not followed. `mode`: the mode of a new file;
-    /// an existing one keeps its permissions.
-    pub(crate) fn replace(&self, name: &OsStr, temporary: &OsStr, mode: RawMode, bytes: &[u8]) -> io::Result<()> {
-        self.swap(name, temporary, mode, |file| file.write_all(bytes).and_then(|()| file.sync_all()))
-    }
-
-    /// Like [`OpenFolder::replace`], without waiting for the disk: a crash of the machine may lose the file.
-    pub(crate) fn replace_unsynced(
+    /// an existing one keeps its permissions. `is_synced`: waits for the disk; otherwise a crash of the machine may lose
+    /// the file.
+    pub(crate) fn replace(
         &self,
         name: &OsStr,
         temporary: &OsStr,
         mode: RawMode,
         bytes: &[u8],
+        is_synced: bool,
     ) -> io::Result<()> {
-        self.swap(name, temporary, mode, |file| file.write_all(bytes))
-    }
-
-    fn swap(
-        &self,
-        name: &OsStr,
-        temporary: &OsStr,
-        mode: RawMode,
-        write: impl FnOnce(&mut File) -> io::Result<()>,
-    ) -> io::Result<()> {
-        let remove = |temporary: &OsStr| {
-            let _ = unlinkat(&self.0, temporary, AtFlags::empty());
-        };
         let create = |temporary: &OsStr| {
             // A killed process may have left one.
-            remove(temporary);
+            let _ = self.remove(temporary);
             self.create_new(temporary, mode)
         };
         let kept = self.stat(name).filter(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
         let (mut file, temporary) = first_free(temporary, create)?;
         let written = kept
             .map_or(Ok(()), |kept| Ok(fchmod(&file, Mode::from_raw_mode(kept.st_mode & 0o777))?))
-            .and_then(|()| write(&mut file))
+            .and_then(|()| file.write_all(bytes))
+            .and_then(|()| if is_synced { file.sync_all() } else { Ok(()) })
             .and_then(|()| self.rename(&temporary, self, name));
         if written.is_err() {
-            remove(&temporary);
+            let _ = self.remove(&temporary);
         }
         written
     }
@@ -298,8 +292,7 @@ pub(crate) fn create_private(path: &Path, project: Option<&Path>) -> io::Result<
     let file = match project.and_then(|project| below(path, project)) {
         Some((root, rest)) => {
             let name = rest.file_name().ok_or(ErrorKind::InvalidInput)?;
-            let mut parts = rest.parent().unwrap_or(Path::new("")).components();
-            let folder = parts.try_fold(OpenFolder::open(&root)?, |folder, part| folder.inner(part.as_os_str()))?;
+            let folder = OpenFolder::walk(&root, rest.parent().unwrap_or(Path::new("")), OpenFolder::inner)?;
             folder.file(name, flags, 0o600)?
         }
         None => {

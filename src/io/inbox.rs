@@ -211,7 +211,7 @@ impl Watched {
     /// more follows, and Escape is the beginning of another key. So more is awaited after those.
     fn burst(&mut self) -> io::Result<Vec<u8>> {
         let mut burst = vec![0; BURST_BYTES];
-        let mut count = self.read_arrivals(&mut burst)?;
+        let mut count = self.read(&mut burst)?;
         while matches!(burst[..count].last(), Some(&(b'\n' | b'\r' | ESCAPE))) && count < INBOUND_LINE_BYTES {
             burst.resize(count + BURST_BYTES, 0);
             let more = self.keys.soon(&mut burst[count..], BURST_WAIT);
@@ -223,8 +223,10 @@ impl Watched {
         burst.truncate(count);
         Ok(burst)
     }
+}
 
-    fn read_arrivals(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+impl Read for Watched {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let passing = |error: &io::Error| matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock);
         loop {
             let news = match self.keys.wait()? {
@@ -240,12 +242,6 @@ impl Watched {
             };
             self.heard.send(news).map_err(|_| ErrorKind::BrokenPipe)?;
         }
-    }
-}
-
-impl Read for Watched {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.read_arrivals(buffer)
     }
 }
 

@@ -170,7 +170,7 @@ impl Chunk {
 
 /// Once stdout is lost, output for it is discarded.
 fn carry_out(orders: &Receiver<Order>, done: &Sender<Written>, progress: &AtomicUsize, pending: &AtomicUsize) {
-    let (mut out, mut err) = (stdout(), Stderr::new(stderr()));
+    let (mut out, mut err) = (stdout(), Stderr { file: stderr(), stuck: false });
     let on_terminal = io::stdout().is_terminal();
     let mut lost = false;
     for order in orders {
@@ -264,10 +264,6 @@ struct Stderr<F> {
 }
 
 impl<F: Write + AsFd> Stderr<F> {
-    fn new(file: F) -> Stderr<F> {
-        Stderr { file, stuck: false }
-    }
-
     fn write(&mut self, bytes: &[u8]) {
         let file = &mut self.file;
         for part in bytes.chunks(PIPE_BUF) {
@@ -281,17 +277,17 @@ impl<F: Write + AsFd> Stderr<F> {
 }
 
 /// Without std's buffer, which swallows errors at exit, and without a descriptor of its own, since none may be left.
-pub(crate) struct Unbuffered<S>(S);
+pub(crate) struct Unbuffered(BorrowedFd<'static>);
 
-impl<S: AsFd> AsFd for Unbuffered<S> {
+impl AsFd for Unbuffered {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.0
     }
 }
 
-impl<S: AsFd> Write for Unbuffered<S> {
+impl Write for Unbuffered {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(rustix::io::write(&self.0, bytes)?)
+        Ok(rustix::io::write(self.0, bytes)?)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -299,27 +295,26 @@ impl<S: AsFd> Write for Unbuffered<S> {
     }
 }
 
-pub(crate) fn stdout() -> Unbuffered<io::Stdout> {
-    Unbuffered(io::stdout())
+pub(crate) fn stdout() -> Unbuffered {
+    Unbuffered(rustix::stdio::stdout())
 }
 
-pub(crate) fn stderr() -> Unbuffered<io::Stderr> {
-    Unbuffered(io::stderr())
+pub(crate) fn stderr() -> Unbuffered {
+    Unbuffered(rustix::stdio::stderr())
 }
 
 /// Writes ahead of all waiting chunks, for a process that stops now.
 pub(crate) fn write_now(bytes: &[u8]) {
-    Stderr::new(stderr()).write(bytes);
+    Stderr { file: stderr(), stuck: false }.write(bytes);
 }
 
 pub fn diagnose(text: &str) {
-    let line = format!("{}\n", one_line(text));
-    Stderr::new(stderr()).write(line.as_bytes());
+    explain(&format!("{}\n", one_line(text)));
 }
 
 /// Writes lines of our own to stderr, for callers without a session.
 pub fn explain(lines: &str) {
-    Stderr::new(stderr()).write(lines.as_bytes());
+    write_now(lines.as_bytes());
 }
 
 pub fn deliver(text: &str) -> u8 {
@@ -350,6 +345,16 @@ pub(crate) fn write_whole(file: &mut (impl Write + AsFd), mut bytes: &[u8]) -> i
     Ok(())
 }
 
+/// Writes lines until there are no more, or until a write fails. `sent`: takes the bytes of each, without its LF.
+pub(crate) fn write_lines(lines: &Receiver<String>, file: &mut (impl Write + AsFd), sent: impl Fn(usize)) {
+    for line in lines {
+        if write_whole(file, format!("{line}\n").as_bytes()).is_err() {
+            return;
+        }
+        sent(line.len());
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{PIPE_BUF, Stderr};
@@ -360,7 +365,7 @@ mod tests {
     #[test]
     fn a_stderr_that_nobody_reads_is_waited_for_once() {
         let (mut reader, writer) = std::io::pipe().unwrap();
-        let mut err = Stderr::new(File::from(OwnedFd::from(writer)));
+        let mut err = Stderr { file: File::from(OwnedFd::from(writer)), stuck: false };
         let line = [b'x'; PIPE_BUF];
         while !err.stuck {
             err.write(&line);

@@ -101,9 +101,7 @@ impl SignalChannels {
         let Some(unread) = self.unread.take() else { return Ok(()) };
         spawn_thread("signals", move || unread.read())
     }
-}
 
-impl SignalChannels {
     /// Restores the default actions of the signals, for a process that starts no run. Signals that came before act now.
     pub(crate) fn give_back(self) {
         let Some(Unread { mut registered, .. }) = self.unread else { return };
@@ -161,7 +159,8 @@ pub(crate) fn outlive_hangups() -> io::Result<()> {
     signal_hook::flag::register(SIGHUP, Arc::default()).map(|_| ())
 }
 
-fn is_free(ignored: u64, signal: i32) -> bool {
+/// `ignored`: the mask of the signals that were ignored when the process started.
+pub(crate) fn is_free(ignored: u64, signal: i32) -> bool {
     ignored & (1 << (signal - 1)) == 0
 }
 

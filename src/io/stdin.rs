@@ -5,10 +5,10 @@
 use super::keys::{Keys, KeysReady};
 use super::tty;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FileType, fstat};
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Read};
 use std::os::fd::AsFd;
-use std::os::unix::fs::FileTypeExt;
 use std::time::{Duration, Instant};
 
 /// The usual wait for the first byte of a stdin that nobody asked for: time for a short build.
@@ -64,9 +64,8 @@ pub(crate) fn kind() -> StdinKind {
     if stdin.is_terminal() {
         return StdinKind::Terminal;
     }
-    let file = stdin.as_fd().try_clone_to_owned().map(File::from).and_then(|file| file.metadata());
-    match file.map(|meta| meta.file_type()) {
-        Ok(kind) if kind.is_fifo() || kind.is_file() => StdinKind::Piped,
+    match fstat(stdin).map(|stat| FileType::from_raw_mode(stat.st_mode)) {
+        Ok(FileType::Fifo | FileType::RegularFile) => StdinKind::Piped,
         Ok(_) | Err(_) => StdinKind::Other,
     }
 }

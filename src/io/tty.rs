@@ -7,6 +7,7 @@
 use super::foreground::in_front;
 use super::keys::{Gate, Keys};
 use crate::system::controlling_terminal;
+use rustix::fs::{FileType, fstat};
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::termios::{
     InputModes, LocalModes, OptionalActions, OutputModes, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr,
@@ -15,7 +16,6 @@ use rustix::termios::{
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::FileTypeExt;
 
 #[derive(Debug)]
 pub struct Keyboard {
@@ -128,8 +128,8 @@ impl SavedModes {
 
 /// Whether this is a pipe, so that the program at its other end may use the same terminal.
 fn is_piped(stream: BorrowedFd<'_>) -> bool {
-    let kind = stream.try_clone_to_owned().map(File::from).and_then(|file| file.metadata()).map(|it| it.file_type());
-    kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket())
+    let kind = fstat(stream).map(|stat| FileType::from_raw_mode(stat.st_mode));
+    matches!(kind, Ok(FileType::Fifo | FileType::Socket))
 }
 
 /// stdin, if that is a terminal. The controlling terminal is opened anew: only then may it be non-blocking, which
@@ -163,14 +163,10 @@ pub struct KeyWish {
 pub struct KeyMode {
     terminal: File,
     old: Termios,
-    wanted: KeyWish,
+    pub wanted: KeyWish,
 }
 
 impl KeyMode {
-    pub fn wanted(&self) -> KeyWish {
-        self.wanted
-    }
-
     fn mark_pastes(&self, sequence: &[u8]) {
         // A terminal that takes no output now does not mark pastes either.
         let _ = (&self.terminal).write_all(if self.wanted.marks { sequence } else { &[] });

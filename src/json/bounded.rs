@@ -40,6 +40,14 @@ impl<'de> DeserializeSeed<'de> for Bounded<'_> {
     }
 }
 
+macro_rules! visit {
+    ($($visit:ident: $type:ty;)*) => {$(
+        fn $visit<E: Error>(self, value: $type) -> Result<Value, E> {
+            Ok(value.into())
+        }
+    )*};
+}
+
 impl<'de> Visitor<'de> for Bounded<'_> {
     type Value = Value;
 
@@ -47,28 +55,10 @@ impl<'de> Visitor<'de> for Bounded<'_> {
         out.write_str("a value")
     }
 
+    visit! { visit_bool: bool; visit_i64: i64; visit_u64: u64; visit_f64: f64; visit_str: &str; }
+
     fn visit_unit<E: Error>(self) -> Result<Value, E> {
         Ok(Value::Null)
-    }
-
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Value, A::Error> {

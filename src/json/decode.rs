@@ -122,9 +122,7 @@ fn cut(text: &str) -> usize {
     while at < bytes.len() && at < CHUNK {
         at += match (bytes[at], bytes.get(at + 1)) {
             (b'\\', Some(b'u')) => {
-                let high = bytes
-                    .get(at + 2..at + 4)
-                    .is_some_and(|h| matches!(h, [b'd' | b'D', b'8' | b'9' | b'a'..=b'b' | b'A'..=b'B']));
+                let high = bytes.get(at + 2..at + 4).is_some_and(begins_pair);
                 if high && bytes.get(at + 6..at + 8) == Some(b"\\u") { 12 } else { 6 }
             }
             (b'\\', _) => 2,
@@ -161,9 +159,13 @@ impl SplitPair {
 fn first_half(literal: &str) -> usize {
     const ESCAPE: usize = r"\ud83d".len();
     let Some((before, [b'\\', b'u', digits @ ..])) = literal.as_bytes().split_last_chunk::<ESCAPE>() else { return 0 };
-    let is_first = matches!(digits, [b'd' | b'D', b'8' | b'9' | b'a' | b'b' | b'A' | b'B', _, _]);
     let backslashes = before.iter().rev().take_while(|byte| **byte == b'\\').count();
-    if is_first && backslashes.is_multiple_of(2) { ESCAPE } else { 0 }
+    if begins_pair(digits) && backslashes.is_multiple_of(2) { ESCAPE } else { 0 }
+}
+
+/// Whether an escape with these digits is the first half of a surrogate pair.
+fn begins_pair(digits: &[u8]) -> bool {
+    matches!(digits, [b'd' | b'D', b'8' | b'9' | b'a' | b'b' | b'A' | b'B', ..])
 }
 
 #[cfg(test)]

@@ -13,15 +13,9 @@ pub struct Fields<'a> {
     text: &'a str,
     /// The keys that have escapes, decoded, one after the other.
     decoded: String,
-    /// Positions instead of slices: a message may have millions of fields.
-    places: Vec<Places>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Places {
-    /// The key in the text, or, beyond its end, in the decoded keys.
-    key: Span,
-    value: Span,
+    /// The key in the text, or, beyond its end, in the decoded keys; and the value. Positions instead of slices: a message
+    /// may have millions of fields.
+    places: Vec<(Span, Span)>,
 }
 
 impl<'a> Fields<'a> {
@@ -39,37 +33,37 @@ impl<'a> Fields<'a> {
                     Span::new(from, from + key.len())
                 }
             };
-            fields.places.push(Places { key, value });
+            fields.places.push((key, value));
         }
         Some(fields)
     }
 
-    fn key(&self, field: &Places) -> &str {
-        let Span { from, to } = field.key;
+    fn key(&self, place: Span) -> &str {
+        let Span { from, to } = place;
         match from.checked_sub(self.text.len() as u32) {
-            None => field.key.slice_of(self.text),
+            None => place.slice_of(self.text),
             Some(start) => Span { from: start, to: to - from + start }.slice_of(&self.decoded),
         }
     }
 
-    fn value(&self, field: &Places) -> &'a RawValue {
-        serde_json::from_str(field.value.slice_of(self.text)).unwrap_or(RawValue::NULL)
+    fn value(&self, place: Span) -> &'a RawValue {
+        serde_json::from_str(place.slice_of(self.text)).unwrap_or(RawValue::NULL)
     }
 
     pub fn get(&self, name: &str) -> Option<&'a RawValue> {
-        self.places.iter().rev().find(|field| self.key(field) == name).map(|field| self.value(field))
+        self.places.iter().rev().find(|(key, _)| self.key(*key) == name).map(|(_, value)| self.value(*value))
     }
 
     pub fn repeats_one_of<'n>(&self, known: impl IntoIterator<Item = &'n str>) -> bool {
         let mut left: Vec<(&str, bool)> = known.into_iter().map(|name| (name, false)).collect();
-        self.places.iter().any(|field| {
-            let known = left.iter_mut().find(|(name, _)| *name == self.key(field));
+        self.places.iter().any(|(key, _)| {
+            let known = left.iter_mut().find(|(name, _)| *name == self.key(*key));
             known.is_some_and(|(_, seen)| std::mem::replace(seen, true))
         })
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
-        self.places.iter().map(|field| (self.key(field), self.value(field)))
+        self.places.iter().map(|(key, value)| (self.key(*key), self.value(*value)))
     }
 }
 

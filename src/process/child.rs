@@ -17,7 +17,7 @@ use super::tree::{self, Swept, Tree, wait_without_reaping};
 use crate::agent::native::SessionFiles;
 use crate::agent::{Launch, Program};
 use crate::io::failpoint::point;
-use crate::io::output::write_whole;
+use crate::io::output::{write_lines, write_whole};
 use crate::io::spawn_thread;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
@@ -32,7 +32,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind, PipeReader, PipeWriter};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -145,7 +145,11 @@ impl AgentProcess {
         let (end_out, end_err) = (end.clone(), end);
         let swept_tree = Arc::clone(&tree);
         let threads = [
-            spawn_thread("agent-stdin", move || write_lines(stdin, &lines, &queued)),
+            // A write error is not reported: the exit of an agent that no longer reads explains it.
+            spawn_thread("agent-stdin", move || {
+                let sent = |bytes| _ = queued.fetch_sub(bytes, Ordering::Relaxed);
+                stdin.into_iter().for_each(|mut stdin| write_lines(&lines, &mut stdin, sent));
+            }),
             spawn_thread("agent-stdout", move || {
                 // The buffer is the thread's work.
                 let lines = AgentLines::new(out, own_executable::agent_line_bytes(), end_out.as_bytes());
@@ -268,13 +272,9 @@ impl AgentProcess {
     }
 }
 
-fn resources(_: io::Error) -> Failure {
-    Failure::new(Code::ResourceExhausted, "Cannot create a pipe for the agent: raise the limit of open files.")
-        .retryable()
-}
-
 fn pipe() -> Result<(PipeReader, PipeWriter), Failure> {
-    io::pipe().map_err(resources)
+    let message = "Cannot create a pipe for the agent: raise the limit of open files.";
+    io::pipe().map_err(|_| Failure::new(Code::ResourceExhausted, message).retryable())
 }
 
 /// The number of retries for a program that is still being written, and the pause between them.
@@ -332,17 +332,6 @@ fn spawn_failure(error: &io::Error, program: &Path, cwd: &Path) -> Failure {
         }
         (_, Some(Errno::MFILE | Errno::NFILE)) => exhausted("Cannot open a file: raise the limit of open files."),
         _ => failed("Cannot start the agent's program: check its installation."),
-    }
-}
-
-/// A write error (the agent no longer reads) is not reported: the agent's exit explains it.
-fn write_lines(stdin: Option<ChildStdin>, lines: &Receiver<String>, unsent: &AtomicUsize) {
-    let Some(mut stdin) = stdin else { return };
-    for line in lines {
-        if write_whole(&mut stdin, format!("{line}\n").as_bytes()).is_err() {
-            return;
-        }
-        unsent.fetch_sub(line.len(), Ordering::Relaxed);
     }
 }
 

@@ -1,6 +1,6 @@
 //! A client of the protocol as a child process: any command, which finds our stand-in for this program.
 
-use super::query::Queries;
+use super::query::{Queries, SWEEP_LIMIT};
 use super::tree::{self, MARKER, Tree, marker_value};
 use crate::io::spawn_thread;
 use crossbeam_channel::{Receiver, bounded};
@@ -11,8 +11,6 @@ use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-
-const SWEEP_LIMIT: Duration = Duration::from_millis(500);
 
 /// Dropping it kills everything that it started.
 pub(crate) struct ClientProcess {

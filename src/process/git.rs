@@ -19,7 +19,7 @@ pub(crate) mod worktree;
 
 pub use self::query::{Head, Incomplete};
 
-use self::query::{Blob, Content, FileState, Filters, Git, LookBelow, Status, in_time};
+use self::query::{Blob, Content, FileState, Filters, Git, GitPlaces, LookBelow, Status, in_time};
 use super::background_task::BackgroundTask;
 use super::query::Until;
 use crate::protocol::words::Action;
@@ -106,9 +106,8 @@ impl Baseline {
     }
 
     fn look(cwd: &Path, filters: Filters, until: &Until) -> BaselineResult {
-        let (path, config) = surroundings();
         let begun = file_tick();
-        let git = Git::open(cwd, path, config, filters, until)?;
+        let git = Git::open(cwd, surroundings(), filters, until)?;
         git.map(|git| Baseline::of(git, begun, LookBelow::Included, until).map(Arc::new)).transpose()
     }
 
@@ -117,7 +116,7 @@ impl Baseline {
     }
 
     pub fn program(&self) -> &Path {
-        self.git.program()
+        &self.git.program
     }
 
     pub fn head(&self) -> &Head {
@@ -177,7 +176,7 @@ impl Baseline {
         let cwd = cwd.to_path_buf();
         let job = BackgroundTask::start("git-baseline", limit, move |until| {
             let take = || {
-                let git = Git::open(&cwd, path, config, Filters::Empty, until)?;
+                let git = Git::open(&cwd, (path, config), Filters::Empty, until)?;
                 git.map(|git| Baseline::of(git, begun, LookBelow::Ignored, until).map(Arc::new)).transpose()
             };
             GitResult::Baseline(take())
@@ -272,24 +271,19 @@ impl Baseline {
                 let differs = match (seen.map(|seen| &seen.content), moved) {
                     (Some(Content::Is(content)), _) | (None, Some([_, Some(content)])) => content != old,
                     (Some(Content::IsNot(content)), _) if content == old => true,
-                    // git compared the file with another version, as a reset does.
-                    _ => self.was_touched(&now),
+                    // git compared the file with another version, as a reset does. The inode's change time decides,
+                    // which no program can set.
+                    _ => since(&now, self.begun),
                 };
                 differs.then_some(Action::Modified)
             }
         }
     }
-
-    /// Decides by the inode's change time, which no program can set.
-    fn was_touched(&self, now: &Metadata) -> bool {
-        since(now, self.begun)
-    }
 }
 
 /// `None`: HEAD is on the branch of `from`, perhaps with commits on top, or there is no work tree. Waits for git.
 pub fn moved_head(cwd: &Path, from: &Head, until: &Until) -> Result<Option<Head>, Incomplete> {
-    let (path, config) = surroundings();
-    let Some(git) = Git::open(cwd, path, config, Filters::Empty, until)? else { return Ok(None) };
+    let Some(git) = Git::open(cwd, surroundings(), Filters::Empty, until)? else { return Ok(None) };
     let now = git.head(until)?;
     let goes_on = now.branch == from.branch
         && match (&from.commit, &now.commit) {
@@ -320,8 +314,8 @@ fn path_of(name: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(name))
 }
 
-/// The PATH for finding git, by the rule for agents, and the folder of the user's ignore file.
-fn surroundings() -> (OsString, Option<OsString>) {
+/// By the rule for agents.
+fn surroundings() -> GitPlaces {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     let path = std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
     let home = || set("HOME").map(|home| Path::new(&home).join(".config").into_os_string());

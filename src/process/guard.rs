@@ -15,7 +15,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, kill_process};
+use rustix::process::kill_process;
 
 use super::own_executable;
 use super::scratch::{self, Scratch};
@@ -23,7 +23,7 @@ use super::tree::{self, Signal, Tree};
 use crate::io::failpoint;
 use crate::io::signals::outlive_hangups;
 use crate::process::variables::{GUARD, GUARD_CGROUP, GUARD_FOLDER, RUN};
-use crate::system::{ControlGroup, Id, lost_sight, start_time};
+use crate::system::{ControlGroup, Id, lost_sight, start_time, to_pid};
 
 pub(crate) const GUARD_ARGUMENT: &str = "__guard";
 
@@ -64,7 +64,7 @@ impl Guard {
 
     /// Continues a guard that somebody stopped.
     pub(crate) fn wake(&self) {
-        if let Some(pid) = i32::try_from(self.pid()).ok().and_then(Pid::from_raw) {
+        if let Some(pid) = to_pid(self.pid()) {
             let _ = kill_process(pid, Signal::CONT);
         }
     }

@@ -13,7 +13,7 @@ use super::environment::environment_over;
 use super::program::{not_found, resolve};
 use crate::agent::{Base, Program};
 use crate::io::output::print;
-use crate::io::signals::suspend_ourselves;
+use crate::io::signals::{is_free, suspend_ourselves};
 use crate::protocol::failure::{Code, Failure};
 use crate::system::{ignored_signals, to_pid};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
@@ -77,7 +77,7 @@ pub(crate) fn hand_over(handover: &Handover<'_>) -> Result<u8, Failure> {
 fn ours() -> Vec<i32> {
     let ignored = ignored_signals();
     let wanted = [SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU, SIGTERM, SIGHUP];
-    wanted.into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0).chain([SIGCHLD]).collect()
+    wanted.into_iter().filter(|signal| is_free(ignored, *signal)).chain([SIGCHLD]).collect()
 }
 
 /// Stops when the agent stops. The agent is reaped only here, so its pid cannot be reused while we signal it.

@@ -6,6 +6,8 @@
 pub use crate::system::ControlGroup;
 
 use std::ffi::OsString;
+use std::io;
+use std::process::{Child, Command, Stdio};
 
 pub(crate) mod agent_lines;
 pub(crate) mod background_task;
@@ -15,7 +17,6 @@ pub(crate) mod environment;
 pub mod git;
 pub(crate) mod guard;
 pub(crate) mod handover;
-pub(crate) mod mcp_server;
 mod namespaces;
 mod new_session;
 pub mod own_executable;
@@ -36,9 +37,15 @@ pub(crate) mod variables;
 pub fn run_helper(args: &[OsString]) -> Option<i32> {
     let (first, rest) = args.split_first()?;
     match first.to_str()? {
-        guard::GUARD_ARGUMENT => Some(guard::run_guard(std::io::stdin())),
+        guard::GUARD_ARGUMENT => Some(guard::run_guard(io::stdin())),
         namespaces::ARGUMENT => Some(namespaces::attempt(rest)),
         new_session::LAUNCH_ARGUMENT => Some(new_session::run(rest.iter().cloned())),
         _ => None,
     }
+}
+
+/// Starts an MCP server, for a launcher that an agent started in its place.
+pub(crate) fn start_mcp_server(command: &OsString, args: &[OsString]) -> io::Result<Child> {
+    let mut server = Command::new(command);
+    server.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
 }

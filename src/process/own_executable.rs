@@ -9,7 +9,7 @@ use crate::protocol::limits::AGENT_LINE_BYTES;
 use crate::system::{OWN_FILE, hide_memory};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf, absolute};
@@ -63,13 +63,10 @@ fn by_name(name: OsString, path: Option<OsString>) -> Option<PathBuf> {
     if name.as_encoded_bytes().contains(&b'/') {
         return absolute(name).ok().filter(|file| is_program(file));
     }
-    on_path(&name, &path?)
-}
-
-fn on_path(name: &OsStr, path: &OsStr) -> Option<PathBuf> {
+    let path = path?;
     // An empty name would match the folder itself, and anybody may be able to write to a relative folder.
-    let folders = env::split_paths(path).filter(|folder| !name.is_empty() && folder.is_absolute());
-    folders.map(|folder| folder.join(name)).find(|file| is_program(file))
+    let folders = env::split_paths(&path).filter(|folder| !name.is_empty() && folder.is_absolute());
+    folders.map(|folder| folder.join(&name)).find(|file| is_program(file))
 }
 
 pub(super) fn is_program(file: &Path) -> bool {

@@ -5,7 +5,7 @@ use super::own_executable;
 use crate::agent::{Launch, Program, npx};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::request::Settings;
-use crate::suggest::Name;
+use crate::suggest::plain_name;
 use crate::system::DEFAULT_PATH;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -66,7 +66,7 @@ pub(crate) fn not_found(program: &Program, install: Option<&str>) -> Failure {
         Program::Command(name) => name,
         Program::Myself => "",
     };
-    let name = Name::new(program).map(|name| format!(" {name}")).unwrap_or_default();
+    let name = plain_name(program).map(|name| format!(" {name}")).unwrap_or_default();
     let fault = if program.contains('/') { "does not exist" } else { "is not on the PATH" };
     let remedy = match install {
         Some(install) => format!("To install it: {install}."),

@@ -22,16 +22,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-const SWEEP_LIMIT: Duration = Duration::from_millis(500);
+pub(super) const SWEEP_LIMIT: Duration = Duration::from_millis(500);
 
 const ERRORS_BYTES: u64 = 64 << 10;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Errors {
-    Dropped,
-    /// Merged into the output.
-    Mixed,
-}
 
 #[derive(Debug)]
 pub(crate) struct QueryOutput {
@@ -50,21 +43,18 @@ pub(crate) enum NoAnswer {
     TooLong,
 }
 
-/// With an empty stdin, in its own process group. `bytes`: the maximum output. Nothing that git started is left at the
-/// return, except what cleared its environment.
+/// With an empty stdin, in its own process group. `with_errors`: whether stderr is merged into the output, or dropped.
+/// `bytes`: the maximum output. Nothing that git started is left at the return, except what cleared its environment.
 pub(super) fn run_git(
     command: &mut Command,
-    errors: Errors,
+    with_errors: bool,
     bytes: u64,
     until: &Until,
 ) -> Result<QueryOutput, NoAnswer> {
     let own = tree::nonce();
     command.env(MARKER, marker_value(&format!("{}:{own}", tree::nonce_of_git())));
     let (out, out_end) = io::pipe().map_err(not_started)?;
-    let stderr = match errors {
-        Errors::Dropped => Stdio::null(),
-        Errors::Mixed => out_end.try_clone().map_err(not_started)?.into(),
-    };
+    let stderr = if with_errors { out_end.try_clone().map_err(not_started)?.into() } else { Stdio::null() };
     command.stdin(Stdio::null()).stdout(out_end).stderr(stderr).process_group(0);
     let child = command.spawn();
     // `command` still holds the write ends of the pipe.

@@ -26,6 +26,7 @@ use crate::system::{
 };
 
 pub use crate::process::variables::RUN as MARKER;
+pub use crate::system::become_subreaper;
 pub use rustix::process::Signal;
 
 /// The maximum number of nonces in one marker, including our own. A run nested deeper keeps the outermost ones.
@@ -40,11 +41,6 @@ const PAUSE_MAX: Duration = Duration::from_millis(10);
 /// The maximum time for which one round of the sweep waits for the processes that it killed, before it looks again.
 const ROUND_WAIT: Duration = Duration::from_millis(100);
 const CHASE_LIMIT: Duration = Duration::from_millis(200);
-
-/// Best effort, so that a daemon stays our descendant. Returns false if the system does not support it.
-pub fn become_subreaper() -> bool {
-    crate::system::become_subreaper()
-}
 
 /// 32 random hex digits: the kernel's random bytes, or, if there are none, std's hash keys mixed with pid and time.
 pub fn nonce() -> String {
@@ -96,6 +92,11 @@ pub(super) fn has_orphan_of(nonce: &str) -> bool {
     adopted().into_iter().flatten().any(may_be)
 }
 
+/// Where the system does not list them, among all processes.
+fn own_children() -> Vec<ProcessInfo> {
+    adopted().map_or_else(processes, |pids| pids.into_iter().filter_map(read_process).collect())
+}
+
 /// The children that this process had before it started any: a process that replaced itself by this program left them.
 #[derive(Clone, Debug, Default)]
 pub struct Inherited {
@@ -108,8 +109,7 @@ impl Inherited {
     /// Call it before the first process is started.
     pub fn find() -> Inherited {
         let me = std::process::id();
-        let children = adopted().map_or_else(processes, |pids| pids.into_iter().filter_map(read_process).collect());
-        let living = children.into_iter().filter(|process| process.parent == me && !process.zombie);
+        let living = own_children().into_iter().filter(|process| process.parent == me && !process.zombie);
         Inherited { living: living.map(|process| process.id).collect(), ours: HashSet::new() }
     }
 
@@ -277,8 +277,7 @@ impl Tree {
 
     /// Leaves `leader` (the agent, which the caller reaps) and spared processes. Returns the number of reaped orphans.
     pub fn reap_orphans(&self, leader: Option<u32>) -> usize {
-        let children = adopted().map_or_else(processes, |pids| pids.into_iter().filter_map(read_process).collect());
-        reap(&self.orphans(&children, leader))
+        reap(&self.orphans(&own_children(), leader))
     }
 
     /// Kills the tree's control group. Then sends SIGKILL in rounds until the tree is empty or `limit` has passed, and

@@ -1,20 +1,10 @@
 //! The parts of a question. Their treatment depends on its purpose, so that no declaration can state it.
 
-use super::parts::{BodyPart, Cut, Parts, Rank, Role, Visit};
-use super::question::{Answer, Ask, Choice, Choices, Kind};
+use super::parts::{BodyPart, Parts, Rank, Role, Visit};
+use super::question::{Answer, Ask, Choice, Kind};
 use super::text::Text;
 use super::words::Purpose;
 use std::collections::HashSet;
-
-impl Cut for Choices {
-    fn count(&self) -> usize {
-        // A question without options cannot be answered, so one option stays.
-        self.count().saturating_sub(1)
-    }
-    fn cut(&mut self, count: usize) {
-        self.cut(count + 1);
-    }
-}
 
 impl Parts for Ask {
     fn visit(&mut self, _: Role, visit: Visit<'_>) {

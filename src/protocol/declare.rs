@@ -45,13 +45,10 @@ macro_rules! member {
         <$type as $crate::protocol::frame_value::FrameObject>::MEMBER
     };
     ([known $($word:ident)*], $type:ty, $doc:expr, $field:ident $($key:literal)?) => {
-        $crate::protocol::form::Member::Field($crate::protocol::declare::known_field!($type, $doc, $field $($key)?))
+        $crate::protocol::declare::known_member!(false, $type, $doc, $field $($key)?)
     };
     ([full $($word:ident)*], $type:ty, $doc:expr, $field:ident $($key:literal)?) => {
-        $crate::protocol::form::Member::Field($crate::protocol::form::FieldForm {
-            only_full: true,
-            ..$crate::protocol::declare::known_field!($type, $doc, $field $($key)?)
-        })
+        $crate::protocol::declare::known_member!(true, $type, $doc, $field $($key)?)
     };
     ([$($word:ident)*], $type:ty, $doc:expr, $field:ident $($key:literal)?) => {
         $crate::protocol::form::Member::field(
@@ -63,15 +60,15 @@ macro_rules! member {
     };
 }
 
-macro_rules! known_field {
-    ($type:ty, $doc:expr, $field:ident $($key:literal)?) => {
-        $crate::protocol::form::FieldForm {
+macro_rules! known_member {
+    ($only_full:literal, $type:ty, $doc:expr, $field:ident $($key:literal)?) => {
+        $crate::protocol::form::Member::Field($crate::protocol::form::FieldForm {
             name: $crate::protocol::declare::key!($field $($key)?),
             doc: $doc,
             form: <$type as $crate::protocol::frame_value::Known>::FORM,
             optional: true,
-            only_full: false,
-        }
+            only_full: $only_full,
+        })
     };
 }
 
@@ -231,4 +228,4 @@ macro_rules! views {
     )*};
 }
 
-pub(crate) use {key, known_field, member, objects, put_field, shown, sources, views, visit_field};
+pub(crate) use {key, known_member, member, objects, put_field, shown, sources, views, visit_field};

@@ -106,15 +106,8 @@ pub(crate) const NO_DIRECTORY: &str = "The current directory no longer exists. C
 /// The exit code if the last frame cannot be delivered: stdout is closed, or nobody reads it after a stop.
 pub const EXIT_UNDELIVERED: u8 = 74;
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LimitValue(pub f64);
-
-impl Eq for LimitValue {}
-
-impl Fixed for LimitValue {}
-
 sources! {
-    #[derive(Clone, Debug, PartialEq, Eq)]
+    #[derive(Clone, Debug, PartialEq)]
     pub struct Failure {
         pub code: Code,
         pub message: Sentence as text,
@@ -127,7 +120,7 @@ sources! {
         /// The last lines, at most [`crate::protocol::limits::STDERR_TAIL_BYTES`] bytes.
         pub stderr_tail: Option<Box<Text>> as output,
         pub limit: Option<LimitField>,
-        pub value: Option<LimitValue>,
+        pub value: Option<f64>,
         pub reason: Option<RefusalReason>,
         /// The file that a refused workflow concerns.
         pub target: Option<Box<Text>> as text,
@@ -174,6 +167,10 @@ impl Failure {
             phase: None,
             violations: None,
         }
+    }
+
+    pub fn usage(message: impl Into<Sentence>) -> Failure {
+        Failure::new(Code::Usage, message)
     }
 
     /// The refusal of a workflow before any agent starts.

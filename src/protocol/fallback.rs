@@ -1,10 +1,10 @@
 //! The agents that take over where another one fails.
 
 use super::declare::objects;
-use super::form::{Form, HasForm, Member, ObjectForm, TextRule};
-use super::read::{Read, is_null, list, non_empty};
+use super::form::{Form, HasForm, object_forms};
+use super::read::{Read, agent_and_model, list, optional};
 use super::words::TakesOverAfter;
-use crate::json::{Fields, string};
+use crate::json::Fields;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -24,28 +24,19 @@ objects! {
     }
 }
 
-const FILLED: Form = Form::Shaped(&TextRule::FILLED);
+object_forms! {
+    OBJECT = "FallbackRequest" {
+        /// The name of a configured agent.
+        agent: Form::FILLED, false;
+        /// The model. By default the agent's own.
+        model: Form::FILLED, true;
+        /// The failures after which it takes over.
+        on: Form::List(&TakesOverAfter::FORM), true;
+    }
+}
 
 impl FallbackAgent {
-    pub(super) const REQUEST: Form = Form::AtMost(
-        AGENTS,
-        &Form::Either(&[
-            FILLED,
-            Form::Object(&ObjectForm {
-                name: "FallbackRequest",
-                members: &[
-                    Member::field("agent", "The name of a configured agent.", FILLED, false),
-                    Member::field("model", "The model. By default the agent's own.", FILLED, true),
-                    Member::field(
-                        "on",
-                        "The failures after which it takes over.",
-                        Form::List(&TakesOverAfter::FORM),
-                        true,
-                    ),
-                ],
-            }),
-        ]),
-    );
+    pub(super) const REQUEST: Form = Form::AtMost(AGENTS, &Form::Either(&[Form::FILLED, Form::Object(&OBJECT)]));
 
     /// `waits`: whether the run waits for the end of such a limit.
     pub(crate) fn takes_over_after(&self, code: &str, waits: bool) -> bool {
@@ -74,34 +65,19 @@ const EXPECTED: &str = "a list of at most 16 agents, each as \"AGENT\" or \"AGEN
                         auth_required, quota_exceeded, rate_limited, provider_unavailable, model_not_found, \
                         context_exceeded, refused, agent_error, agent_exited, agent_protocol_error";
 
-const KEYS: [&str; 3] = ["agent", "model", "on"];
-
 pub(super) fn fallback(raw: &RawValue) -> Read<Vec<FallbackAgent>> {
     let all = list(raw).filter(|all| all.len() <= AGENTS).ok_or(Some(EXPECTED))?;
     all.into_iter().map(entry).collect()
 }
 
 fn entry(raw: &RawValue) -> Read<FallbackAgent> {
-    let wrong = Some(EXPECTED);
-    if let Some(text) = string(raw) {
-        let (agent, model) = text.split_once(':').map_or((&*text, None), |(agent, model)| (agent, Some(model)));
-        let is_whole = !agent.is_empty() && model != Some("");
-        let (agent, model) = (agent.to_owned(), model.map(str::to_owned));
-        return if is_whole { Ok(FallbackAgent { agent, model, on: None }) } else { Err(wrong) };
-    }
-    let fields = Fields::parse(raw.get()).ok_or(wrong)?;
-    if fields.repeats_one_of(KEYS) {
-        return Err(None);
-    }
-    let given = |key| fields.get(key).filter(|raw| !is_null(raw));
-    let text = |raw| non_empty(raw).map_err(|_| wrong);
-    let code = |raw: &RawValue| string(raw).and_then(|word| TakesOverAfter::from_word(&word));
-    let codes = |raw| list(raw).and_then(|codes| codes.into_iter().map(code).collect::<Option<Vec<_>>>());
-    Ok(FallbackAgent {
-        agent: text(given("agent").ok_or(wrong)?)?,
-        model: given("model").map(text).transpose()?,
-        on: given("on").map(|raw| codes(raw).ok_or(wrong)).transpose()?,
-    })
+    let (agent, model) = agent_and_model(raw, &OBJECT, EXPECTED)?;
+    let on = Fields::parse(raw.get()).map_or(Ok(None), |fields| optional(&fields, "on", codes, EXPECTED))?;
+    Ok(FallbackAgent { agent, model, on })
+}
+
+fn codes(raw: &RawValue) -> Read<Vec<TakesOverAfter>> {
+    list(raw).ok_or(Some(EXPECTED))?.into_iter().map(TakesOverAfter::read).collect()
 }
 
 #[cfg(test)]

@@ -17,9 +17,9 @@ use super::parts::{Parts, Role, Visit};
 use super::permissions::{Permissions, permissions};
 use super::question::Judge;
 use super::read::{
-    Seconds, any_string, arguments, background, boolean, cost, count, environment, frame_bytes, images, layer, level,
-    metadata, names, narrowed, non_empty, on_question_timeout, on_rate_limit, on_unsupported, path, paths, positive,
-    prompt, schema, secrets, session_id, strings, system_prompt, system_prompt_mode, zero_or_more,
+    Seconds, any_string, arguments, boolean, cost, count, environment, frame_bytes, images, layer, metadata, names,
+    narrowed, non_empty, path, paths, positive, prompt, schema, secrets, session_id, strings, system_prompt,
+    zero_or_more,
 };
 use super::sandbox::{Sandbox, SandboxInForce, sandbox};
 use super::schema::OutputSchema;
@@ -89,7 +89,7 @@ pub const fn find(name: &str) -> Option<&'static Field> {
     None
 }
 
-/// Only for constants: a name that does not exist fails the build.
+/// For constants, where a name that does not exist fails the build, and for words that a test compares with the fields.
 pub(crate) const fn known(name: &str) -> &'static Field {
     match find(name) {
         Some(field) => field,
@@ -142,20 +142,13 @@ pub struct ShownSettings {
 object_value!(ShownSettings);
 
 macro_rules! setting {
-    (agent($setting:ty), $type:ty) => { $setting };
-    (required($setting:ty), $type:ty) => { $setting };
     (optional, $type:ty) => { Option<$type> };
     (driver($value:expr), $type:ty) => { Option<$type> };
     (default($value:expr), $type:ty) => { $type };
+    ($from_caller:ident($setting:ty), $type:ty) => { $setting };
 }
 
 macro_rules! settle {
-    (agent($setting:ty), $said:expr, $required:expr) => {
-        $required
-    };
-    (required($setting:ty), $said:expr, $required:expr) => {
-        $required
-    };
     (optional, $said:expr, $required:expr) => {
         $said
     };
@@ -164,6 +157,9 @@ macro_rules! settle {
     };
     (default($value:expr), $said:expr, $required:expr) => {
         $said.unwrap_or_else(|| $value)
+    };
+    ($from_caller:ident($setting:ty), $said:expr, $required:expr) => {
+        $required
     };
 }
 
@@ -187,12 +183,6 @@ macro_rules! fallback {
     };
 }
 
-macro_rules! shown_type {
-    (optional, $type:ty) => { Option<$type> };
-    (driver, $type:ty) => { Option<$type> };
-    ($kind:ident, $type:ty) => { $type };
-}
-
 macro_rules! shown_setting {
     ([in_text $($word:ident)*], $config:expr, $name:ident) => {
         $config.$name
@@ -212,30 +202,12 @@ macro_rules! visit_setting {
     };
 }
 
-macro_rules! is_optional {
-    (prompt) => {
-        false
-    };
-    ($name:ident) => {
-        true
-    };
-}
-
-macro_rules! is_shown {
-    ([hidden]) => {
-        false
-    };
-    ([$($word:ident)*]) => {
-        true
-    };
-}
-
 /// A row: `name: TYPE = READER, DEFAULT, KEY, FLAG, SHOWN;`. DEFAULT is `required(T)` or `agent(T)` if the
 /// caller supplies the setting, `optional` if the setting may be absent, `driver(VALUE)` if the driver may replace
 /// VALUE, otherwise `default(VALUE)`. SHOWN is about run.started: `[hidden]` if it does not show the setting, otherwise the
 /// word of [`super::declare`] for its texts; `in_text` if [`ShownSettings`] has a copy.
 macro_rules! run_start {
-    ($($(#[doc = $doc:literal])* $name:ident: $type:ty = $read:ident, $kind:ident $(($($extra:tt)*))?, $key:expr,
+    ($($(#[doc = $doc:literal])* $name:ident: $type:ty = $read:path, $kind:ident $(($($extra:tt)*))?, $key:expr,
         $flag:literal, $shown:tt;)*) => {
         layer! {
             /// `None`: this layer does not set the field.
@@ -289,7 +261,7 @@ macro_rules! run_start {
             const OBJECT: ObjectForm = ObjectForm {
                 name: "Config",
                 members: &[$(
-                    member!($shown, shown_type!($kind, $type), concat!($($doc),*), $name)
+                    member!($shown, setting!($kind $(($($extra)*))?, $type), concat!($($doc),*), $name)
                 ),*],
             };
 
@@ -312,7 +284,7 @@ macro_rules! run_start {
                     stringify!($name),
                     concat!($($doc),*),
                     form_of(stringify!($read), <$type as HasForm>::FORM),
-                    is_optional!($name),
+                    !equal(stringify!($name).as_bytes(), b"prompt"),
                 ),)*
             ],
         };
@@ -325,7 +297,7 @@ macro_rules! run_start {
             fallback: fallback!($kind $(($($extra)*))?, $type),
             key: $key,
             flag: $flag,
-            shown: is_shown!($shown),
+            shown: !equal(stringify!($shown).as_bytes(), b"[hidden]"),
             expected: || $read(RawValue::NULL).err().flatten().unwrap_or_default(),
         }),*];
     };
@@ -351,7 +323,7 @@ run_start! {
     system_prompt: String = system_prompt, optional, Some(Trusted), "system-prompt", [hidden];
     /// Whether the system prompt is added to the agent's own or replaces it.
     system_prompt_mode: SystemPromptMode =
-        system_prompt_mode, default(SystemPromptMode::Append), Some(Trusted), "system-prompt-mode", [];
+        SystemPromptMode::read, default(SystemPromptMode::Append), Some(Trusted), "system-prompt-mode", [];
     /// The agent's working directory.
     cwd: String = path, required(PathBuf), Some(Trusted), "cwd", [in_text text];
     /// Further directories that the agent may use.
@@ -399,10 +371,10 @@ run_start! {
         positive, default(Seconds(300.0)), Some(Free), "question-timeout", [];
     /// The effect of a timeout on a required question without a default.
     on_question_timeout: OnQuestionTimeout =
-        on_question_timeout, default(OnQuestionTimeout::Fail), Some(Free),
+        OnQuestionTimeout::read, default(OnQuestionTimeout::Fail), Some(Free),
         "on-question-timeout", [];
     /// The treatment of work that the agent leaves running, or scheduled, when its turn ends.
-    background: Background = background, default(Background::Wait), Some(Free), "background", [];
+    background: Background = Background::read, default(Background::Wait), Some(Free), "background", [];
     /// The maximum number of calls of the model.
     max_turns: u64 = count, optional, Some(Trusted), "max-turns", [];
     /// The maximum number of calls of tools.
@@ -413,18 +385,18 @@ run_start! {
     max_cost_usd: f64 = cost, optional, Some(Trusted), "max-cost-usd", [];
     /// The effect of a limit that neither the agent nor spektacular can keep.
     on_unsupported: OnUnsupported =
-        on_unsupported, default(OnUnsupported::Fail), Some(Guards),
+        OnUnsupported::read, default(OnUnsupported::Fail), Some(Guards),
         "on-unsupported", [];
     /// The effect of a limit of the agent's provider.
     on_rate_limit: OnRateLimit =
-        on_rate_limit, default(OnRateLimit::Fail), Some(Free), "on-rate-limit", [];
+        OnRateLimit::read, default(OnRateLimit::Fail), Some(Free), "on-rate-limit", [];
     /// The longest wait for a provider's limit to end.
     max_wait_s: Seconds = positive, default(Seconds(21600.0)), Some(Free), "max-wait", [];
     /// The agents that take over, in this order, where the agent fails.
     // Not every agent asks before it acts.
     fallback: Vec<FallbackAgent> = fallback, default(Vec::new()), Some(Trusted), "fallback", [list];
     /// The amount of progress that the run emits.
-    progress: Level = level, default(Level::Normal), Some(Free), "progress", [];
+    progress: Level = Level::read, default(Level::Normal), Some(Free), "progress", [];
     /// The longest time without a frame before a heartbeat; 0: no heartbeats.
     heartbeat_s: Seconds = zero_or_more, default(Seconds(30.0)), Some(Free), "heartbeat", [];
     /// The largest frame in bytes, LF included.

@@ -2,6 +2,7 @@
 //! facts; nothing here repeats them.
 
 use serde_json::value::RawValue;
+use std::path::PathBuf;
 
 #[derive(Clone, Copy, Debug)]
 pub enum Form {
@@ -51,6 +52,10 @@ pub struct TextRule {
 }
 
 pub(crate) const VERSION: Form = Form::Word(&WordSet { name: "", words: &["1"], grows: false });
+
+impl Form {
+    pub(crate) const FILLED: Form = Form::Shaped(&TextRule::FILLED);
+}
 
 impl TextRule {
     pub(crate) const FILLED: TextRule = TextRule { least: 1, most: None, pattern: "" };
@@ -156,6 +161,26 @@ impl Member {
     }
 }
 
+/// Declares the forms of objects: for each key its description, its form, and whether it may be absent.
+macro_rules! object_forms {
+    ($(
+        $(#[$meta:meta])*
+        $vis:vis $object:ident = $name:literal {
+            $( $(#[doc = $doc:literal])* $key:ident: $form:expr, $optional:literal; )*
+        }
+    )*) => {$(
+        $(#[$meta])*
+        $vis const $object: $crate::protocol::form::ObjectForm = $crate::protocol::form::ObjectForm {
+            name: $name,
+            members: &[$(
+                $crate::protocol::form::Member::field(stringify!($key), concat!($($doc),*), $form, $optional)
+            ),*],
+        };
+    )*};
+}
+
+pub(crate) use object_forms;
+
 pub trait HasForm {
     const FORM: Form;
 }
@@ -180,6 +205,7 @@ pub(crate) use described;
 
 described! {
     String => Form::Text;
+    PathBuf => Form::Text;
     str => Form::Text;
     bool => Form::Bool;
     u16 => Form::Integer;

@@ -1,7 +1,7 @@
 //! The values that frames can contain, and the writer of their objects.
 
 use super::form::{Form, HasForm, Member, ObjectForm, TextRule, described};
-use super::ids::{CallId, CheckpointId, MessageId, PromptId, QuestionId, SessionId};
+use super::ids::{CallId, CheckpointId, MessageId, PromptId, QuestionId, RunId, SessionId, put_id};
 use super::limits::SESSION_ID_BYTES;
 use super::parts::IsRedacted;
 use super::text::{Json, Text};
@@ -128,6 +128,7 @@ impl<T: FrameObject> FrameObject for &T {
 described! {
     Text => Form::Text;
     Json => Form::Any;
+    RunId => Form::Shaped(&TextRule::matching(RunId::PATTERN));
     QuestionId => Form::Text;
     SessionId => Form::Shaped(&TextRule { most: Some(SESSION_ID_BYTES), ..TextRule::FILLED });
     MessageId => Form::Text;
@@ -137,9 +138,10 @@ described! {
 }
 
 macro_rules! values {
-    ($($type:ty, $it:ident, $out:ident => $write:expr;)*) => {$(
+    ($($type:ty, $it:ident, $out:ident $(, $proof:ident)? => $write:expr;)*) => {$(
         impl $crate::protocol::frame_value::FrameValue for $type {
-            fn put(&self, $out: &mut Vec<u8>, _: $crate::protocol::parts::IsRedacted) {
+            fn put(&self, $out: &mut Vec<u8>, _proof: $crate::protocol::parts::IsRedacted) {
+                $(let $proof = _proof;)?
                 let $it = self;
                 $write
             }
@@ -147,7 +149,7 @@ macro_rules! values {
     )*};
 }
 
-pub(crate) use values;
+pub(super) use values;
 
 values! {
     Text, it, out => put_string(it.shown(), out);
@@ -156,10 +158,13 @@ values! {
     String, it, out => put_string(it, out);
     QuestionId, it, out => put_string(it, out);
     SessionId, it, out => put_string(it, out);
-    MessageId, it, out => it.write(out);
-    CallId, it, out => it.write(out);
-    PromptId, it, out => it.write(out);
-    CheckpointId, it, out => it.write(out);
+    MessageId, it, out => match it {
+        MessageId::Said(number) => put_id("m_", *number, out),
+        MessageId::Result(number) => put_id("m_result_", *number, out),
+    };
+    CallId, it, out => put_id("c_", it.0, out);
+    PromptId, it, out => put_id("p_", it.0, out);
+    CheckpointId, it, out => put_string(&it.to_string(), out);
     bool, it, out => out.extend_from_slice(if *it { b"true" } else { b"false" });
     u64, it, out => put_number(*it, out);
     u32, it, out => put_number((*it).into(), out);
@@ -207,14 +212,6 @@ impl<T: FrameValue> FrameValue for [T] {
             it.put(out, proof);
         }
         out.push(b']');
-    }
-}
-
-impl<T: HasForm> Known for &Option<T> {
-    const FORM: Form = T::FORM;
-
-    fn is_known(&self) -> bool {
-        self.is_some()
     }
 }
 

@@ -5,7 +5,6 @@ use super::limits::SESSION_ID_BYTES;
 use crate::json::put_number;
 use crate::redact::Redactor;
 use serde::Serialize;
-use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
 
@@ -40,15 +39,9 @@ text_ids! {
 /// Ids that may be any text.
 macro_rules! any_text {
     ($($name:ident)*) => {$(
-        impl From<String> for $name {
-            fn from(id: String) -> $name {
-                $name(id)
-            }
-        }
-
-        impl From<&str> for $name {
-            fn from(id: &str) -> $name {
-                $name(id.to_owned())
+        impl<T: Into<String>> From<T> for $name {
+            fn from(id: T) -> $name {
+                $name(id.into())
             }
         }
     )*};
@@ -85,9 +78,7 @@ impl SessionId {
 
     /// A redacted id can no longer be used to resume the session.
     pub(super) fn redact(&mut self, redactor: &Redactor) {
-        if let Cow::Owned(clean) = redactor.redact(&self.0) {
-            self.0 = clean;
-        }
+        redactor.redact_in(&mut self.0);
     }
 }
 
@@ -115,12 +106,6 @@ pub struct CallId(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PromptId(pub u64);
 
-impl PromptId {
-    pub(super) fn write(self, out: &mut Vec<u8>) {
-        write("p_", self.0, out);
-    }
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CheckpointId {
     /// `p_1`: before this prompt. `p_0`: before the prompt of run.start.
@@ -142,13 +127,6 @@ impl CheckpointId {
             _ => None,
         }
     }
-
-    pub(super) fn write(self, out: &mut Vec<u8>) {
-        match self {
-            CheckpointId::Prompt(number) => write("p_", number, out),
-            CheckpointId::Rewind(number) => write("r_", number, out),
-        }
-    }
 }
 
 impl fmt::Display for CheckpointId {
@@ -160,22 +138,7 @@ impl fmt::Display for CheckpointId {
     }
 }
 
-impl MessageId {
-    pub(super) fn write(self, out: &mut Vec<u8>) {
-        match self {
-            MessageId::Said(number) => write("m_", number, out),
-            MessageId::Result(number) => write("m_result_", number, out),
-        }
-    }
-}
-
-impl CallId {
-    pub(super) fn write(self, out: &mut Vec<u8>) {
-        write("c_", self.0, out);
-    }
-}
-
-fn write(prefix: &str, number: u64, out: &mut Vec<u8>) {
+pub(super) fn put_id(prefix: &str, number: u64, out: &mut Vec<u8>) {
     out.push(b'"');
     out.extend_from_slice(prefix.as_bytes());
     put_number(number, out);

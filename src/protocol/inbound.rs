@@ -3,7 +3,7 @@
 //! The order of the checks is the protocol's: malformed, v, type, run_id, payload.
 
 use super::fields::START_FIELDS;
-use super::form::{Form, Member, MessageForm, ObjectForm, TextRule, VERSION, WordSet};
+use super::form::{Form, HasForm, Member, MessageForm, ObjectForm, TextRule, VERSION, object_forms};
 use super::ids::{InboundId, RunId};
 use super::input::{self, AnswerInput};
 use super::limits;
@@ -11,6 +11,7 @@ use super::prompt::{self, PromptInput};
 use super::request::{Options, Payload, Problem};
 use super::text::Text;
 use super::unknown::UnknownNames;
+pub use super::words::CancelScope;
 use super::workflow::OPTIONS;
 use crate::json::{Fields, deeper_than, string};
 use crate::redact::Redactor;
@@ -32,46 +33,37 @@ pub enum Message {
     },
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CancelScope {
-    #[default]
-    Run,
-    Turn,
-}
-
 const ID: Form = Form::Shaped(&TextRule { most: Some(limits::ID_CHARS), ..TextRule::matching("") });
-const RUN_ID: Form = Form::Shaped(&TextRule::matching(RunId::PATTERN));
 
-pub const ENVELOPE_IN: ObjectForm = ObjectForm {
-    name: "Message",
-    members: &[
-        Member::field("v", "The major version.", VERSION, false),
-        Member::field("id", "The id of the message, which `reply_to` returns.", ID, true),
-        Member::field("ts", "The time of the message, for people.", Form::Text, true),
-        Member::field("type", "The type of the message.", Form::Text, false),
-        Member::field("run_id", "The id of the run. A run.start without one gets one.", RUN_ID, true),
-        Member::field("payload", "The content of the message.", Form::AnyObject, true),
-    ],
-};
+object_forms! {
+    pub ENVELOPE_IN = "Message" {
+        /// The major version.
+        v: VERSION, false;
+        /// The id of the message, which `reply_to` returns.
+        id: ID, true;
+        /// The time of the message, for people.
+        ts: Form::Text, true;
+        /// The type of the message.
+        type: Form::Text, false;
+        /// The id of the run. A run.start without one gets one.
+        run_id: RunId::FORM, true;
+        /// The content of the message.
+        payload: Form::AnyObject, true;
+    }
+
+    CANCEL = "Cancel" {
+        /// The reason.
+        reason: Form::Text, true;
+        /// The part to cancel. By default the run.
+        scope: CancelScope::FORM, true;
+    }
+}
 
 const START: ObjectForm = ObjectForm {
     name: "Start",
     members: &[
         Member::All(&START_FIELDS),
         Member::field("workflow", "The options of a workflow.", Form::Object(&OPTIONS), true),
-    ],
-};
-
-const CANCEL: ObjectForm = ObjectForm {
-    name: "Cancel",
-    members: &[
-        Member::field("reason", "The reason.", Form::Text, true),
-        Member::field(
-            "scope",
-            "The part to cancel. By default the run.",
-            Form::Word(&WordSet { name: "CancelScope", words: &["run", "turn"], grows: false }),
-            true,
-        ),
     ],
 };
 
@@ -188,7 +180,7 @@ fn read(fields: &Fields<'_>, id: &Option<String>, run_id: &Option<String>) -> Re
         },
         "run.input" => match payload.and_then(|raw| Fields::parse(raw.get())) {
             None => Message::Answer(AnswerInput::default()),
-            Some(fields) => match PromptInput::read(&fields).map_err(|_| Flaw::Repeated)? {
+            Some(fields) => match PromptInput::read(&fields).ok_or(Flaw::Repeated)? {
                 Some(input) => Message::Prompt(input),
                 None => {
                     let input = AnswerInput::read(&fields).ok_or(Flaw::Repeated)?;

@@ -49,17 +49,11 @@ pub(super) const DECLINED: ObjectForm = ObjectForm {
 
 pub(super) const VALUE_FROM: ObjectForm = ObjectForm {
     name: "AnswerFrom",
-    members: &[
-        QUESTION_ID,
-        Member::field(
-            "value_from",
-            "The source of the answer.",
-            Form::Either(&[Form::Object(&ENV), Form::Object(&FILE)]),
-            false,
-        ),
-        MESSAGE,
-    ],
+    members: &[QUESTION_ID, Member::field("value_from", "The source of the answer.", SOURCE, false), MESSAGE],
 };
+
+const SOURCE: Form = Form::Either(&[Form::Object(&ENV), Form::Object(&FILE)]);
+
 const ENV: ObjectForm = ObjectForm {
     name: "AnswerFromEnv",
     members: &[Member::field("env", "The name of a variable of this process.", Form::Text, false)],
@@ -94,10 +88,8 @@ impl AnswerInput {
             Some(raw) => Some(value_from(raw)?),
         };
         let mut ways = [value, declined, from].into_iter().flatten();
-        input.given = match (ways.next(), ways.next()) {
-            (Some(only), None) => only,
-            _ => None,
-        };
+        let only = ways.next().flatten();
+        input.given = only.filter(|_| ways.next().is_none());
         if let Some(raw) = fields.get("updated_input").filter(|raw| raw.get() != "null") {
             input.updated_input = Some(raw.get().to_owned());
             if !raw.get().starts_with('{') {

@@ -3,19 +3,21 @@
 //! For a new kind, the compiler asks for its place in the terminal, in workflows and, through [`KindName`], in
 //! `acp::session`; the tests ask for its row in `reference.md`. `report` shows a kind that it does not know as JSON.
 
-use super::artifact::ArtifactRef;
 use super::declare::{member, put_field, visit_field};
 use super::form::{Member, ObjectForm};
 use super::frame_value::{FrameObject, ObjectWriter};
 use super::ids::{CallId, CheckpointId, MessageId, PromptId, QuestionId, SessionId};
 use super::parts::{Parts, Role, Visit};
-use super::pieces::{AgentCommand, Capabilities, FileEdit, McpServerState, PlanEntry, ToolExit, TurnReport, Usage};
+use super::pieces::{
+    AgentCommand, ArtifactRef, Capabilities, FileEdit, McpServerState, PlanEntry, ToolExit, TurnReport, Usage,
+};
 use super::question::{Answer, Place, Subject};
 use super::read::Seconds;
 use super::text::{Json, Text};
 use super::utc::UtcTime;
 use super::words::{
     Category, CheckpointState, Level, PhaseState, PromptState, Resolution, Status, ToolState, WaitingOn, Warning,
+    word_enums,
 };
 
 #[derive(Clone, Copy, Debug)]
@@ -37,18 +39,9 @@ macro_rules! kinds {
             $(( $(#[doc = $only_doc:literal])* $only:ident: $only_type:ty $(as $($only_word:ident)+)? ))?
             $({ $( $(#[doc = $doc:literal])* $field:ident: $type:ty $(as $($role:ident)+)?, )* })?,
     )*}) => {
-        /// The kind of a run.progress that is read as JSON.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) enum KindName { $($variant),* }
-
-        impl KindName {
-            /// `None`: it is unknown, and the reader must ignore it.
-            pub(crate) fn from_word(word: &str) -> Option<KindName> {
-                match word {
-                    $($word => Some(KindName::$variant),)*
-                    _ => None,
-                }
-            }
+        word_enums! {
+            /// The kind of a run.progress that is read as JSON. A reader must ignore an unknown one.
+            pub enum KindName { $($variant = $word),* }
         }
 
         $(#[$meta])*

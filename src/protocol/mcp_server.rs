@@ -1,7 +1,9 @@
 //! The MCP servers for an agent to start or to reach, in the format of run.start and in that of other programs.
 
 use super::form::{Form, HasForm, Member, ObjectForm, TextRule};
-use super::read::{Problem, Read, arguments, boolean, environment, is_null, list, non_empty, secrets_fit, string_map};
+use super::read::{
+    Problem, Read, arguments, boolean, environment, is_null, list, non_empty, optional, secrets_fit, string_map,
+};
 use super::words::McpTransport;
 use crate::json::{Fields, to_line};
 use crate::redact::Redactor;
@@ -61,11 +63,10 @@ pub enum McpAccess {
     },
 }
 
-const FILLED: Form = Form::Shaped(&TextRule::FILLED);
 /// As [`url`] accepts it, as far as a pattern can say so.
 const WEB: Form =
     Form::Shaped(&TextRule::matching(r"^[Hh][Tt][Tt][Pp][Ss]?://[^\s/?#\\:@][^\s/?#\\@]*([/?#\\][^\s]*)?$"));
-const NAME_FIELD: Member = Member::field("name", "The server's name, as the agent sees it.", FILLED, false);
+const NAME_FIELD: Member = Member::field("name", "The server's name, as the agent sees it.", Form::FILLED, false);
 const REQUIRED_FIELD: Member = Member::field(
     "required",
     "Whether the run waits for the server, and fails without it. By default true.",
@@ -79,7 +80,7 @@ impl HasForm for McpServer {
             name: "McpServerToStart",
             members: &[
                 NAME_FIELD,
-                Member::field("command", "The server's program.", FILLED, false),
+                Member::field("command", "The server's program.", Form::FILLED, false),
                 Member::field("args", "The program's arguments.", Form::List(&Form::Text), true),
                 Member::field("env", "Variables to add to its environment.", Form::Map(&Form::Text), true),
                 REQUIRED_FIELD,
@@ -138,6 +139,11 @@ impl McpServer {
 const STDIO_KEYS: [&str; 3] = ["command", "args", "env"];
 const REMOTE_KEYS: [&str; 3] = ["url", "headers", "transport"];
 
+/// Those of a server in both formats.
+fn own_keys() -> impl Iterator<Item = &'static str> {
+    STDIO_KEYS.into_iter().chain(REMOTE_KEYS).chain(["required"])
+}
+
 pub(super) fn mcp_servers(raw: &RawValue) -> Read<Vec<McpServer>> {
     let all: Vec<McpServer> = list(raw).ok_or(Some(SERVERS))?.into_iter().map(server).collect::<Result<_, _>>()?;
     if secrets_fit(all.iter().flat_map(McpServer::secrets)) { Ok(all) } else { Err(Some(SERVERS)) }
@@ -145,35 +151,28 @@ pub(super) fn mcp_servers(raw: &RawValue) -> Read<Vec<McpServer>> {
 
 fn server(raw: &RawValue) -> Read<McpServer> {
     let fields = Fields::parse(raw.get()).ok_or(Some(SERVERS))?;
-    if fields.repeats_one_of(["name", "required"])
-        || fields.repeats_one_of(STDIO_KEYS)
-        || fields.repeats_one_of(REMOTE_KEYS)
-    {
+    if fields.repeats_one_of(own_keys().chain(["name"])) {
         return Err(None);
     }
-    let optional = |name| fields.get(name).filter(|raw| !is_null(raw));
-    let name = fields.get("name").and_then(|raw| non_empty(raw).ok()).ok_or(Some(SERVERS))?;
-    let has = |keys: &[&'static str]| keys.iter().any(|key| optional(key).is_some());
-    let access = match (has(&STDIO_KEYS), optional("url")) {
+    let name = optional(&fields, "name", non_empty, SERVERS)?.ok_or(Some(SERVERS))?;
+    let given = |key| fields.get(key).filter(|raw| !is_null(raw));
+    let has = |keys: &[&'static str]| keys.iter().any(|key| given(key).is_some());
+    let access = match (has(&STDIO_KEYS), given("url")) {
         (true, None) if !has(&REMOTE_KEYS) => McpAccess::Stdio {
-            command: optional("command").and_then(|raw| non_empty(raw).ok()).ok_or(Some(SERVERS))?,
-            args: optional("args").map_or(Ok(Vec::new()), |raw| arguments(raw).map_err(|_| Some(SERVERS)))?,
-            env: optional("env").map_or(Ok(BTreeMap::new()), |raw| environment(raw).map_err(|_| Some(SERVERS)))?,
+            command: optional(&fields, "command", non_empty, SERVERS)?.ok_or(Some(SERVERS))?,
+            args: optional(&fields, "args", arguments, SERVERS)?.unwrap_or_default(),
+            env: optional(&fields, "env", environment, SERVERS)?.unwrap_or_default(),
         },
         (false, Some(raw)) => McpAccess::Remote {
-            transport: optional("transport").map_or(Ok(McpTransport::Http), transport)?,
+            transport: optional(&fields, "transport", McpTransport::read, TRANSPORT)?.unwrap_or(McpTransport::Http),
             url: url(raw)?,
-            headers: optional("headers").map_or(Ok(BTreeMap::new()), headers)?,
+            headers: optional(&fields, "headers", headers, HEADERS)?.unwrap_or_default(),
         },
         (true, Some(_)) | (true, None) => return Err(Some(KEYS)),
         (false, None) => return Err(Some(if has(&REMOTE_KEYS) { KEYS } else { SERVERS })),
     };
-    let required = optional("required").map_or(Ok(true), |raw| boolean(raw).map_err(|_| Some(REQUIRED)))?;
+    let required = optional(&fields, "required", boolean, REQUIRED)?.unwrap_or(true);
     Ok(McpServer { required, ..McpServer::new(name, access) })
-}
-
-fn transport(raw: &RawValue) -> Read<McpTransport> {
-    non_empty(raw).ok().and_then(|word| McpTransport::from_word(&word)).ok_or(Some(TRANSPORT))
 }
 
 /// A user or password in it would be on the agent's command line, and is not redacted.
@@ -206,10 +205,8 @@ pub(crate) fn by_name(text: &str) -> Result<Option<Box<RawValue>>, String> {
     let (mut list, mut seen) = (Vec::new(), HashSet::new());
     for (name, raw) in all.iter() {
         let server = Fields::parse(raw.get()).ok_or_else(wrong)?;
-        let known = ["command", "args", "env", "url", "headers", "transport", "required"];
         if outer.repeats_one_of(["mcpServers"])
-            || server.repeats_one_of(known)
-            || server.repeats_one_of(["type"])
+            || server.repeats_one_of(own_keys().chain(["type"]))
             || !seen.insert(name)
         {
             return Err(Problem::Repeated.clause());
@@ -219,7 +216,7 @@ pub(crate) fn by_name(text: &str) -> Result<Option<Box<RawValue>>, String> {
             return Err(format!("must give every server a command or a url, but {} has neither", which()));
         }
         let mut given: Vec<String> =
-            known.iter().filter_map(|key| Some(format!("\"{key}\":{}", server.get(key)?))).collect();
+            own_keys().filter_map(|key| Some(format!("\"{key}\":{}", server.get(key)?))).collect();
         // Other programs call the transport `type`, and name stdio there too.
         match server.get("type").map(RawValue::get) {
             None | Some("null" | "\"stdio\"") => {}

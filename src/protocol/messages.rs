@@ -2,8 +2,7 @@
 //! of run.progress are [`ProgressKind::KINDS`].
 
 pub use super::inbound::{ENVELOPE_IN, MESSAGES};
-pub(crate) use super::kinds::KindName;
-pub use super::kinds::{KindForm, ProgressKind};
+pub use super::kinds::{KindForm, KindName, ProgressKind};
 pub use super::wire::{ENVELOPE_OUT, FRAMES};
 
 pub const TYPES: &[&str] = &{

@@ -1,6 +1,5 @@
 //! The protocol: messages in, frames out, and the types of both. It knows no agent.
 
-mod artifact;
 mod ask_parts;
 mod declare;
 pub mod failure;

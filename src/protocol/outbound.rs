@@ -10,13 +10,12 @@ use super::read::Seconds;
 use super::sentence::Sentence;
 use super::words::Warning;
 
-pub use super::artifact::{Artifact, ArtifactRef};
 pub use super::fields::ShownSettings;
 pub use super::ids::{CallId, CheckpointId, MessageId, PromptId};
 pub use super::kinds::ProgressKind;
 pub use super::pieces::{
-    AgentCommand, AgentExit, Capabilities, Entries, FileEdit, McpServerState, Outcome, PlanEntry, ToolExit, ToolFacts,
-    TurnReport, UnansweredItem, UnansweredItems, Unattended, Usage,
+    AgentCommand, AgentExit, Artifact, ArtifactRef, Capabilities, Entries, FileEdit, McpServerState, Outcome,
+    PlanEntry, ToolExit, ToolFacts, TurnReport, UnansweredItem, UnansweredItems, Unattended, Usage,
 };
 pub use super::question::Place;
 pub use super::review::ReviewFinding;

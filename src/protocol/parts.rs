@@ -4,7 +4,6 @@
 use super::ids::{CallId, CheckpointId, MessageId, PromptId, QuestionId, SessionId};
 use super::text::{Json, Text};
 use crate::redact::Redactor;
-use std::borrow::Cow;
 
 /// The order in which parts are cut if a frame is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -140,22 +139,10 @@ macro_rules! fixed {
     )*};
 }
 
-fixed!(
-    &'static str,
-    bool,
-    u16,
-    u32,
-    u64,
-    usize,
-    i32,
-    f64,
-    QuestionId,
-    SessionId,
-    MessageId,
-    CallId,
-    PromptId,
-    CheckpointId,
-);
+fixed! {
+    &'static str, bool, u16, u32, u64, usize, i32, f64,
+    QuestionId, SessionId, MessageId, CallId, PromptId, CheckpointId,
+}
 
 impl<T: Fixed> Fixed for Option<T> {}
 impl<T: Fixed> Fixed for Vec<T> {}
@@ -178,15 +165,10 @@ pub(crate) fn check_fixed<T: Fixed>(_: &T) {}
 pub(crate) struct IsRedacted(());
 
 pub(super) fn redact(body: &mut impl Parts, redactor: &Redactor) -> IsRedacted {
-    let clean = |text: &mut String| {
-        if let Cow::Owned(clean) = redactor.redact(text) {
-            *text = clean;
-        }
-    };
     body.visit(Role::Cut(Rank::Text), &mut |_, part| match part {
         BodyPart::Text(text) | BodyPart::Answer(text) => text.redact(redactor),
         BodyPart::Action(text) => text.redact_action(redactor),
-        BodyPart::Own(text) => clean(text),
+        BodyPart::Own(text) => redactor.redact_in(text),
         BodyPart::Whole(text) => text.iter_mut().for_each(|text| text.redact(redactor)),
         BodyPart::Json(Some(json)) => json.map(&mut |text| redactor.redact(text).into_owned()),
         BodyPart::Json(None) | BodyPart::List(_) => {}

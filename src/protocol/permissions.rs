@@ -1,11 +1,10 @@
 //! The policy of a run's permissions, and its reader.
 
 use super::form::{Form, HasForm, WordSet};
-use super::frame_value::values;
 use super::parts::Fixed;
 use super::read::Read;
 use super::words::{Category, Policy};
-use crate::json::{Fields, encode, string};
+use crate::json::{Fields, string};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -22,10 +21,6 @@ pub enum Permissions {
         /// The entry `*`. `None`: the user is asked about the other categories.
         rest: Option<Policy>,
     },
-}
-
-values! {
-    Permissions, it, out => encode(it, out);
 }
 
 impl Fixed for Permissions {}
@@ -156,8 +151,7 @@ const POLICIES: &str = "\"ask\", \"allow\", \"deny\", \"read-only\", or an objec
     search, execute, fetch, think, agent, mcp, mode, other, or * for the rest";
 
 pub(super) fn permissions(raw: &RawValue) -> Read<Permissions> {
-    let expected = POLICIES;
-    let policy = |raw: &RawValue| string(raw).and_then(|w| Policy::from_word(&w)).ok_or(Some(expected));
+    let policy = |raw: &RawValue| Policy::read(raw).map_err(|_| Some(POLICIES));
     let Some(fields) = Fields::parse(raw.get()) else {
         if string(raw).is_some_and(|word| word == READ_ONLY) {
             return Ok(Permissions::ReadOnly);
@@ -173,7 +167,7 @@ pub(super) fn permissions(raw: &RawValue) -> Read<Permissions> {
         if key == "*" {
             rest = Some(policy(value)?);
         } else {
-            named.insert(Category::from_word(key).ok_or(Some(expected))?, policy(value)?);
+            named.insert(Category::from_word(key).ok_or(Some(POLICIES))?, policy(value)?);
         }
     }
     Ok(Permissions::ByCategory { named, rest })

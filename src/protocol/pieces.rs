@@ -7,7 +7,7 @@ use super::limited::Limited;
 use super::limits::{LEFT_LISTED, PLAN_ENTRIES};
 use super::parts::{Fixed, Parts, Rank, Role, Visit};
 use super::text::{Json, Text};
-use super::words::{McpState, PlanStatus, QuestionKind, Source, StopReason, TurnOrigin, TurnOutcome};
+use super::words::{Action, McpState, PlanStatus, QuestionKind, Source, StopReason, TurnOrigin, TurnOutcome};
 
 objects! {
     /// Unknown values are null in a frame.
@@ -85,6 +85,31 @@ impl Usage {
 }
 
 objects! {
+    #[derive(Clone, Debug)]
+    pub struct Artifact {
+        /// `a_1`, `a_2`, …
+        pub artifact_id: String as name,
+        /// The path, relative to the working directory if it is inside, otherwise absolute.
+        pub path: Text as text,
+        /// The change.
+        pub action: Action,
+        /// Always `file`.
+        pub kind: &'static str,
+        /// The size in bytes. Null: unknown.
+        pub size_bytes: Option<u64>,
+        /// Whether something was cut.
+        pub truncated: bool as known,
+    }
+
+    /// In the list of a terminal frame.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct ArtifactRef {
+        /// The path, as in run.artifact.
+        pub path: Text as inherited,
+        /// The change.
+        pub action: Action,
+    }
+
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct McpServerState {
         /// The server's name.
@@ -92,9 +117,7 @@ objects! {
         /// Whether it runs.
         pub state: McpState,
     }
-}
 
-objects! {
     /// A command or skill of the agent, which a prompt calls that begins with `/` and its name.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct AgentCommand {
@@ -105,9 +128,7 @@ objects! {
         /// The input that follows the name. Null: the agent does not say.
         pub hint: Option<Text> as text,
     }
-}
 
-objects! {
     /// Unknown ones are null in a frame.
     #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
     pub struct Capabilities {
@@ -130,6 +151,14 @@ objects! {
         /// Whether `rewind` puts files back. Absent: run.start does not set `checkpoints`.
         pub rewind: Option<bool> as known,
     }
+
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct PlanEntry {
+        /// The text of the entry.
+        pub text: Text as inherited,
+        /// The state of the entry.
+        pub status: PlanStatus,
+    }
 }
 
 impl Capabilities {
@@ -147,16 +176,6 @@ impl Capabilities {
             updated_input: no,
             rewind: None,
         }
-    }
-}
-
-objects! {
-    #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct PlanEntry {
-        /// The text of the entry.
-        pub text: Text as inherited,
-        /// The state of the entry.
-        pub status: PlanStatus,
     }
 }
 
@@ -228,9 +247,7 @@ objects! {
         /// The subject, in one line.
         pub text: Text as inherited,
     }
-}
 
-objects! {
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct UnansweredItems {
         /// The number of unanswered questions.
@@ -238,15 +255,22 @@ objects! {
         /// The first 20.
         pub first: Vec<UnansweredItem> as list,
     }
-}
 
-objects! {
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct Unattended {
         /// Permissions that were denied.
         pub denied: UnansweredItems as text,
         /// Other questions.
         pub unanswered: UnansweredItems as text,
+    }
+
+    /// At most one of the two numbers is set.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct AgentExit {
+        /// The exit code, unless a signal ended it.
+        pub code: Option<i32>,
+        /// The signal that ended it.
+        pub signal: Option<i32>,
     }
 }
 
@@ -258,17 +282,6 @@ impl Unattended {
             let room = LEFT_LISTED.saturating_sub(all.first.len());
             all.first.extend(more.first.into_iter().take(room));
         }
-    }
-}
-
-objects! {
-    /// At most one of the two numbers is set.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct AgentExit {
-        /// The exit code, unless a signal ended it.
-        pub code: Option<i32>,
-        /// The signal that ended it.
-        pub signal: Option<i32>,
     }
 }
 

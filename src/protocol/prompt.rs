@@ -1,10 +1,10 @@
 //! A further prompt: the payload of a run.input that answers no question.
 
-use super::form::{Form, Member, ObjectForm, TextRule, WordSet};
+use super::form::{Form, TextRule, WordSet, object_forms};
 use super::ids::CheckpointId;
 use super::input::answer_keys;
 use super::limits::{IMAGES, PROMPT_BYTES};
-use super::read::{TOO_LONG, images, prompt};
+use super::read::{TOO_LONG, boolean, images, is_null, prompt};
 use super::text::Text;
 use crate::json::{Fields, string};
 use serde_json::value::RawValue;
@@ -33,70 +33,50 @@ pub enum PromptInput {
     Wrong(Cow<'static, str>),
 }
 
-pub(super) const PROMPT: ObjectForm = ObjectForm {
-    name: "Prompt",
-    members: &[
-        Member::field(
-            "prompt",
-            "The prompt.",
-            Form::Shaped(&TextRule { most: Some(PROMPT_BYTES), ..TextRule::FILLED }),
-            false,
-        ),
-        Member::field(
-            "when",
-            "`now`: the agent gets it while it works, if it can. `next`, the default: after the turn.",
-            Form::Word(&WordSet { name: "", words: &["next", "now"], grows: false }),
-            true,
-        ),
-        Member::field(
-            "images",
-            "The paths of images that belong to the prompt.",
-            Form::AtMost(IMAGES, &Form::Shaped(&TextRule::FILLED)),
-            true,
-        ),
-        Member::field(
-            "raw_prompt",
-            "Whether the agent may take the prompt as a command. The default is that of run.start.",
-            Form::Bool,
-            true,
-        ),
-    ],
-};
+object_forms! {
+    pub(super) PROMPT = "Prompt" {
+        /// The prompt.
+        prompt: Form::Shaped(&TextRule { most: Some(PROMPT_BYTES), ..TextRule::FILLED }), false;
+        /// `now`: the agent gets it while it works, if it can. `next`, the default: after the turn.
+        when: Form::Word(&WordSet { name: "", words: &["next", "now"], grows: false }), true;
+        /// The paths of images that belong to the prompt.
+        images: Form::AtMost(IMAGES, &Form::FILLED), true;
+        /// Whether the agent may take the prompt as a command. The default is that of run.start.
+        raw_prompt: Form::Bool, true;
+    }
 
-pub(super) const END: ObjectForm =
-    ObjectForm { name: "End", members: &[Member::field("end", "No further prompt comes.", Form::True, false)] };
+    pub(super) END = "End" {
+        /// No further prompt comes.
+        end: Form::True, false;
+    }
 
-pub(super) const REWIND: ObjectForm = ObjectForm {
-    name: "Rewind",
-    members: &[Member::field(
-        "rewind",
-        "The checkpoint.",
-        Form::Shaped(&TextRule::matching(CheckpointId::PATTERN)),
-        false,
-    )],
-};
+    pub(super) REWIND = "Rewind" {
+        /// The checkpoint.
+        rewind: Form::Shaped(&TextRule::matching(CheckpointId::PATTERN)), false;
+    }
+}
 
 pub(super) fn keys() -> impl Iterator<Item = &'static str> {
     PROMPT.keys().chain(END.keys()).chain(REWIND.keys())
 }
 
 impl PromptInput {
-    /// `None`: it answers a question. Error: a key is repeated.
-    pub(super) fn read(fields: &Fields<'_>) -> Result<Option<PromptInput>, Repeated> {
+    /// `None`: a key is repeated. `Some(None)`: it answers a question.
+    pub(super) fn read(fields: &Fields<'_>) -> Option<Option<PromptInput>> {
         if fields.repeats_one_of(keys()) || fields.repeats_one_of(answer_keys()) {
-            return Err(Repeated);
+            return None;
         }
         let has = |key: &str| fields.get(key).is_some();
         let [prompt, end, rewind] = ["prompt", "end", "rewind"].map(|key| fields.get(key));
         match [prompt, end, rewind].into_iter().flatten().count() {
-            0 => return Ok(None),
+            0 => return Some(None),
             1 if !answer_keys().any(has) => {}
-            _ => return Ok(Some(PromptInput::Mixed)),
+            _ => return Some(Some(PromptInput::Mixed)),
         }
         if let Some(raw) = rewind {
-            return Ok(Some(PromptInput::Rewind(string(raw).as_deref().and_then(CheckpointId::read))));
+            return Some(Some(PromptInput::Rewind(string(raw).as_deref().and_then(CheckpointId::read))));
         }
-        Ok(Some(match prompt {
+        Some(Some(match prompt {
             None if end.is_some_and(|raw| raw.get() == "true") => PromptInput::End,
             None => PromptInput::Mixed,
             Some(raw) => prompt_of(raw, fields).map_or_else(|why| PromptInput::Wrong(why.into()), PromptInput::Prompt),
@@ -110,23 +90,15 @@ fn prompt_of(raw: &RawValue, fields: &Fields<'_>) -> Result<FurtherPrompt, &'sta
         Some(TOO_LONG) => "`prompt` must be at most 8 MiB long",
         Some(_) | None => "`prompt` must be a non-empty string",
     })?;
-    let given = |name: &str| fields.get(name).filter(|raw| raw.get() != "null");
-    let now = match given("when").map(string) {
-        None => false,
-        Some(when) => match when.as_deref() {
-            Some("next") => false,
-            Some("now") => true,
-            Some(_) | None => return Err("`when` must be \"next\" or \"now\""),
-        },
+    let given = |name: &str| fields.get(name).filter(|raw| !is_null(raw));
+    let now = match given("when").map(|raw| string(raw).unwrap_or_default()).as_deref() {
+        None | Some("next") => false,
+        Some("now") => true,
+        Some(_) => return Err("`when` must be \"next\" or \"now\""),
     };
     let images = given("images").map_or(Ok(Vec::new()), images);
     let images = images.map_err(|_| "`images` must be a list of at most 20 paths")?;
-    let raw = match given("raw_prompt").map(RawValue::get) {
-        None => None,
-        Some("true") => Some(true),
-        Some("false") => Some(false),
-        Some(_) => return Err("`raw_prompt` must be true or false"),
-    };
+    let raw = given("raw_prompt").map(boolean).transpose().map_err(|_| "`raw_prompt` must be true or false")?;
     Ok(FurtherPrompt { text: text.into(), now, images, raw })
 }
 
@@ -141,15 +113,12 @@ pub(crate) fn first_word(name: &str) -> &str {
     name.split(' ').next().unwrap_or_default()
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Repeated;
-
 #[cfg(test)]
 mod tests {
-    use super::{CheckpointId, FurtherPrompt, PromptInput, Repeated, called_command};
+    use super::{CheckpointId, FurtherPrompt, PromptInput, called_command};
     use crate::json::Fields;
 
-    fn read(json: &str) -> Result<Option<PromptInput>, Repeated> {
+    fn read(json: &str) -> Option<Option<PromptInput>> {
         PromptInput::read(&Fields::parse(json).unwrap())
     }
 
@@ -157,7 +126,7 @@ mod tests {
     fn a_payload_is_a_prompt_the_end_an_answer_or_wrong() {
         let with = |now, images: &[&str]| {
             let images = images.iter().map(|path| (*path).to_owned()).collect();
-            Ok(Some(PromptInput::Prompt(FurtherPrompt { text: "go".into(), now, images, raw: None })))
+            Some(Some(PromptInput::Prompt(FurtherPrompt { text: "go".into(), now, images, raw: None })))
         };
         let prompt = |now| with(now, &[]);
         assert_eq!(read(r#"{"prompt":"go"}"#), prompt(false));
@@ -165,8 +134,8 @@ mod tests {
         assert_eq!(read(r#"{"prompt":"go","when":"now"}"#), prompt(true));
         assert_eq!(read(r#"{"prompt":"go","when":null,"images":null}"#), prompt(false));
         assert_eq!(read(r#"{"prompt":"go","images":["a.png","/b.png"]}"#), with(false, &["a.png", "/b.png"]));
-        assert_eq!(read(r#"{"end":true}"#), Ok(Some(PromptInput::End)));
-        let rewind = |id| Ok(Some(PromptInput::Rewind(id)));
+        assert_eq!(read(r#"{"end":true}"#), Some(Some(PromptInput::End)));
+        let rewind = |id| Some(Some(PromptInput::Rewind(id)));
         assert_eq!(read(r#"{"rewind":"p_3"}"#), rewind(Some(CheckpointId::Prompt(3))));
         assert_eq!(read(r#"{"rewind":"r_1"}"#), rewind(Some(CheckpointId::Rewind(1))));
         for wrong in ["\"p_\"", "\"q_1\"", "\"p_+1\"", "\"p_1234567890123456789\"", "1", "null"] {
@@ -180,7 +149,7 @@ mod tests {
             r#"{"rewind":"p_1","value":1}"#,
             r#"{"end":false}"#,
         ] {
-            assert_eq!(read(mixed), Ok(Some(PromptInput::Mixed)), "{mixed}");
+            assert_eq!(read(mixed), Some(Some(PromptInput::Mixed)), "{mixed}");
         }
         for wrong in [
             r#"{"prompt":""}"#,
@@ -190,10 +159,10 @@ mod tests {
             r#"{"prompt":"x","images":[1]}"#,
             r#"{"prompt":"x","raw_prompt":"yes"}"#,
         ] {
-            assert!(matches!(read(wrong), Ok(Some(PromptInput::Wrong(_)))), "{wrong}");
+            assert!(matches!(read(wrong), Some(Some(PromptInput::Wrong(_)))), "{wrong}");
         }
-        assert_eq!(read(r#"{"question_id":"q","value":1}"#), Ok(None));
-        assert_eq!(read(r#"{"prompt":"a","prompt":"b"}"#), Err(Repeated));
+        assert_eq!(read(r#"{"question_id":"q","value":1}"#), Some(None));
+        assert_eq!(read(r#"{"prompt":"a","prompt":"b"}"#), None);
     }
 
     #[test]

@@ -5,10 +5,11 @@ use super::ids::CallId;
 pub use super::input::{AnswerInput, Given};
 use super::limited::{Limited, unique};
 use super::limits::{OPTIONS, QUESTIONS};
+use super::parts::Cut;
 use super::pattern::Pattern;
 use super::scope::Scope;
 use super::text::Text;
-use super::words::{Category, PathType, Policy, Purpose, QuestionKind};
+use super::words::{Category, PathType, Policy, Purpose, QuestionKind, word_enums};
 use crate::json::{number, string};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -61,14 +62,15 @@ impl Choices {
     pub(super) fn iter_mut(&mut self) -> std::slice::IterMut<'_, Choice> {
         self.0.elements_mut().iter_mut()
     }
+}
 
-    pub fn count(&self) -> usize {
-        self.0.len()
+impl Cut for Choices {
+    fn count(&self) -> usize {
+        // A question without options cannot be answered, so one option stays.
+        self.0.len().saturating_sub(1)
     }
-
-    /// Keeps the first `count` options, but at least one.
-    pub fn cut(&mut self, count: usize) {
-        self.0.elements_mut().truncate(count.max(1));
+    fn cut(&mut self, count: usize) {
+        self.0.elements_mut().truncate(count + 1);
     }
 }
 
@@ -148,9 +150,7 @@ objects! {
         /// The line number, from 1.
         pub line: Option<u64> as known,
     }
-}
 
-objects! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Subject {
         /// The kind of tool.
@@ -284,26 +284,9 @@ pub const ALLOW_ALWAYS: &str = "allow_always";
 /// Always offered.
 pub const DENY: &str = "deny";
 
-/// The answer to a permission. Its words are the protocol's own, so that no secret can hide them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decision {
-    AllowOnce,
-    AllowAlways,
-    Deny,
-}
-
-impl Decision {
-    pub fn word(self) -> &'static str {
-        match self {
-            Decision::AllowOnce => ALLOW_ONCE,
-            Decision::AllowAlways => ALLOW_ALWAYS,
-            Decision::Deny => DENY,
-        }
-    }
-
-    fn of(option: &Text) -> Option<Decision> {
-        [Decision::AllowOnce, Decision::AllowAlways, Decision::Deny].into_iter().find(|one| *option == one.word())
-    }
+word_enums! {
+    /// The answer to a permission. Its words are the protocol's own, so that no secret can hide them.
+    pub enum Decision { AllowOnce = ALLOW_ONCE, AllowAlways = ALLOW_ALWAYS, Deny = DENY }
 }
 
 /// A valid answer.
@@ -356,7 +339,7 @@ pub fn check(ask: &Ask, value: &RawValue, path: Option<PathFact>) -> Result<Answ
         Kind::Confirm => confirm(value),
         Kind::Select { choices, multiple: false, allow_other } => {
             let chosen = choose(&Named::new(choices), *allow_other, value)?;
-            let decision = Decision::of(&chosen).filter(|_| ask.purpose == Purpose::Permission);
+            let decision = Decision::from_word(chosen.unredacted()).filter(|_| ask.purpose == Purpose::Permission);
             Ok(decision.map_or(Answer::One(chosen), Answer::Decision))
         }
         Kind::Select { choices, multiple: true, allow_other } => {
@@ -473,12 +456,8 @@ fn text_fits(text: &str, rules: &Validation) -> Result<(), BadAnswer> {
         return Err(format!("The answer may have at most {most} characters."));
     }
     // If we cannot evaluate a pattern, the asker checks it.
-    if rules
-        .pattern
-        .as_ref()
-        .and_then(|pattern| Pattern::new(pattern.unredacted()))
-        .is_some_and(|pattern| !pattern.allows(text))
-    {
+    let pattern = rules.pattern.as_ref().and_then(|pattern| Pattern::new(pattern.unredacted()));
+    if pattern.is_some_and(|pattern| !pattern.allows(text)) {
         return Err("The answer does not have the required form.".into());
     }
     if rules.min.is_none() && rules.max.is_none() && rules.integer != Some(true) {

@@ -1,15 +1,13 @@
 //! Readers of the values of fields: one function per type and range, which the rows of [`super::fields`] and
 //! [`super::workflow`] name.
 
-use super::form::{Form, HasForm, Range, TextRule, range};
-use super::frame_value::values;
+use super::form::{Form, ObjectForm, Range, TextRule, range};
 use super::ids::SessionId;
 use super::limits;
 use super::parts::Fixed;
 use super::schema::OutputSchema;
 use super::sentence::Sentence;
-use super::words::{Background, Level, OnQuestionTimeout, OnRateLimit, OnUnsupported, SystemPromptMode};
-use crate::json::{Fields, elements, encode, number, string};
+use crate::json::{Fields, elements, number, string};
 use crate::redact::is_secret_name;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -82,7 +80,6 @@ const NAME_PATTERN: &str = r"^[^\x00-/:-`{-\x7f]([^\x00-,./:-^`{-\x7f]{0,48}[^\x
 
 /// The form of the values that a reader accepts: that of its type, or a narrower one.
 pub(super) const fn narrowed(reader: &str, form: Form) -> Form {
-    const FILLED: Form = Form::Shaped(&TextRule::FILLED);
     const VARIABLES: Form = Form::Shaped(&TextRule::matching(r"^([A-Za-z_][A-Za-z0-9_]*\*?|\*)$"));
     const RULE: Form = Form::Shaped(&TextRule::matching("^[a-z-]{1,64}$"));
     match reader.as_bytes() {
@@ -93,13 +90,13 @@ pub(super) const fn narrowed(reader: &str, form: Form) -> Form {
         b"frame_bytes" => Form::Within(&FRAME_BYTES),
         b"attempts" => Form::Within(&ATTEMPTS),
         b"rounds" => Form::Within(&ROUNDS),
-        b"non_empty" | b"path" | b"template" => FILLED,
+        b"non_empty" | b"path" | b"template" => Form::FILLED,
         b"prompt" => const { Form::Shaped(&TextRule { most: Some(limits::PROMPT_BYTES), ..TextRule::FILLED }) },
         b"system_prompt" => {
             const { Form::Shaped(&TextRule { least: 0, most: Some(limits::PROMPT_BYTES), pattern: "" }) }
         }
-        b"strings" | b"paths" | b"secrets" => const { Form::AtMost(limits::LIST_ENTRIES, &FILLED) },
-        b"images" => const { Form::AtMost(limits::IMAGES, &FILLED) },
+        b"strings" | b"paths" | b"secrets" => const { Form::AtMost(limits::LIST_ENTRIES, &Form::FILLED) },
+        b"images" => const { Form::AtMost(limits::IMAGES, &Form::FILLED) },
         b"names" => const { Form::AtMost(limits::LIST_ENTRIES, &VARIABLES) },
         b"environment" => const { Form::Named(&TextRule::matching(r"^[A-Za-z_][A-Za-z0-9_]*$"), &Form::Text) },
         b"name" => const { Form::Shaped(&TextRule::matching(NAME_PATTERN)) },
@@ -175,15 +172,7 @@ impl Seconds {
     }
 }
 
-values! {
-    Seconds, it, out => encode(it, out);
-}
-
 impl Fixed for Seconds {}
-
-impl HasForm for Seconds {
-    const FORM: Form = Form::Number;
-}
 
 impl Serialize for Seconds {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -227,11 +216,7 @@ pub(crate) fn path(raw: &RawValue) -> Read<String> {
 }
 
 pub(crate) fn boolean(raw: &RawValue) -> Read<bool> {
-    match raw.get() {
-        "true" => Ok(true),
-        "false" => Ok(false),
-        _ => Err(Some("true or false")),
-    }
+    serde_json::from_str(raw.get()).map_err(|_| Some("true or false"))
 }
 
 pub(super) fn is_null(raw: &RawValue) -> bool {
@@ -261,10 +246,7 @@ const SECRET_LINES: usize = 1000;
 pub(super) fn secrets(raw: &RawValue) -> Read<Vec<String>> {
     let expected = "a list of non-empty strings, each at most 64 KiB, in total at most 256 KiB and 1000 lines";
     let all = strings_where(raw, |s| !s.is_empty() && s.len() <= limits::SECRET_BYTES, expected)?;
-    let bytes: usize = all.iter().map(String::len).sum();
-    let lines: usize = all.iter().map(|secret| secret.lines().count()).sum();
-    let fits = bytes <= SECRETS_BYTES && lines <= SECRET_LINES;
-    if fits { Ok(all) } else { Err(Some(expected)) }
+    if secrets_fit(all.iter().map(String::as_str)) { Ok(all) } else { Err(Some(expected)) }
 }
 
 pub(crate) fn paths(raw: &RawValue) -> Read<Vec<String>> {
@@ -309,30 +291,6 @@ pub(super) fn frame_bytes(raw: &RawValue) -> Read<usize> {
     within(raw, &FRAME_BYTES).map(|n| n as usize)
 }
 
-pub(super) fn level(raw: &RawValue) -> Read<Level> {
-    string(raw).and_then(|w| Level::from_word(&w)).ok_or(Some(Level::EXPECTED))
-}
-
-pub(super) fn on_question_timeout(raw: &RawValue) -> Read<OnQuestionTimeout> {
-    string(raw).and_then(|w| OnQuestionTimeout::from_word(&w)).ok_or(Some(OnQuestionTimeout::EXPECTED))
-}
-
-pub(super) fn on_rate_limit(raw: &RawValue) -> Read<OnRateLimit> {
-    string(raw).and_then(|w| OnRateLimit::from_word(&w)).ok_or(Some(OnRateLimit::EXPECTED))
-}
-
-pub(super) fn background(raw: &RawValue) -> Read<Background> {
-    string(raw).and_then(|w| Background::from_word(&w)).ok_or(Some(Background::EXPECTED))
-}
-
-pub(super) fn system_prompt_mode(raw: &RawValue) -> Read<SystemPromptMode> {
-    string(raw).and_then(|w| SystemPromptMode::from_word(&w)).ok_or(Some(SystemPromptMode::EXPECTED))
-}
-
-pub(super) fn on_unsupported(raw: &RawValue) -> Read<OnUnsupported> {
-    string(raw).and_then(|w| OnUnsupported::from_word(&w)).ok_or(Some(OnUnsupported::EXPECTED))
-}
-
 pub fn is_environment_name(name: &str) -> bool {
     let mut bytes = name.bytes();
     let first = bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
@@ -365,6 +323,35 @@ pub(super) fn secrets_fit<'a>(secrets: impl Iterator<Item = &'a str>) -> bool {
         lines += secret.lines().count();
     }
     bytes <= SECRETS_BYTES && lines <= SECRET_LINES
+}
+
+/// A field of an object, where null counts as absent. Error: `expected`, the rest of "must be …" for what contains it.
+pub(super) fn optional<T>(
+    fields: &Fields<'_>,
+    key: &str,
+    read: fn(&RawValue) -> Read<T>,
+    expected: &'static str,
+) -> Read<Option<T>> {
+    fields.get(key).filter(|raw| !is_null(raw)).map(read).transpose().map_err(|_| Some(expected))
+}
+
+/// `"AGENT"`, `"AGENT:MODEL"`, or an object of this form with `agent` and optionally `model`.
+pub(super) fn agent_and_model(
+    raw: &RawValue,
+    form: &ObjectForm,
+    expected: &'static str,
+) -> Read<(String, Option<String>)> {
+    if let Some(text) = string(raw) {
+        let (agent, model) = text.split_once(':').map_or((&*text, None), |(agent, model)| (agent, Some(model)));
+        let is_whole = !agent.is_empty() && model != Some("");
+        return if is_whole { Ok((agent.to_owned(), model.map(str::to_owned))) } else { Err(Some(expected)) };
+    }
+    let fields = Fields::parse(raw.get()).ok_or(Some(expected))?;
+    if fields.repeats_one_of(form.keys()) {
+        return Err(None);
+    }
+    let text = |key| optional(&fields, key, non_empty, expected);
+    Ok((text("agent")?.ok_or(Some(expected))?, text("model")?))
 }
 
 pub(super) fn string_map(raw: &RawValue) -> Option<Vec<(String, String)>> {

@@ -47,9 +47,7 @@ impl Settings {
             ..self.clone()
         }
     }
-}
 
-impl Settings {
     /// These settings for a review: it reads, and says what it finds as one result.
     pub(crate) fn for_review(&self) -> Settings {
         let schema = RawValue::from_string(review::SCHEMA.to_owned()).ok();

@@ -1,10 +1,9 @@
 //! The review of a workflow's work by another session: who reviews, the result, and what it finds.
 
 use super::declare::objects;
-use super::form::{Form, Member, ObjectForm, TextRule};
-use super::read::{Read, is_null, non_empty};
+use super::form::{Form, object_forms};
+use super::read::{Read, agent_and_model};
 use super::text::Text;
-use crate::json::{Fields, string};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -16,9 +15,7 @@ objects! {
         /// The model, by the agent's name for it. Null: the run's, or another agent's own default.
         pub model: Option<String> as list,
     }
-}
 
-objects! {
     /// Still open.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct ReviewFinding {
@@ -78,46 +75,29 @@ impl ReviewResult {
     }
 }
 
-const FILLED: Form = Form::Shaped(&TextRule::FILLED);
+object_forms! {
+    OBJECT = "ReviewRequest" {
+        /// The name of a configured agent.
+        agent: Form::FILLED, false;
+        /// The model.
+        model: Form::FILLED, true;
+    }
+}
 
-pub(super) const REQUEST: Form = Form::Either(&[
-    Form::Bool,
-    FILLED,
-    Form::Object(&ObjectForm {
-        name: "ReviewRequest",
-        members: &[
-            Member::field("agent", "The name of a configured agent.", FILLED, false),
-            Member::field("model", "The model.", FILLED, true),
-        ],
-    }),
-]);
+pub(super) const REQUEST: Form = Form::Either(&[Form::Bool, Form::FILLED, Form::Object(&OBJECT)]);
 
 const EXPECTED: &str = "true, false, \"AGENT\" or \"AGENT:MODEL\", or an object with `agent` and, if you like, `model`";
 
 /// `None`: no review.
 pub(super) fn review(raw: &RawValue) -> Read<Option<Reviewer>> {
-    let wrong = Some(EXPECTED);
     match raw.get() {
-        "true" => return Ok(Some(Reviewer::default())),
-        "false" => return Ok(None),
-        _ => {}
+        "true" => Ok(Some(Reviewer::default())),
+        "false" => Ok(None),
+        _ => {
+            let (agent, model) = agent_and_model(raw, &OBJECT, EXPECTED)?;
+            Ok(Some(Reviewer { agent: Some(agent), model }))
+        }
     }
-    if let Some(text) = string(raw) {
-        let (agent, model) = text.split_once(':').map_or((&*text, None), |(agent, model)| (agent, Some(model)));
-        let is_whole = model != Some("") && !agent.is_empty();
-        let (agent, model) = (Some(agent.to_owned()), model.map(str::to_owned));
-        return if is_whole { Ok(Some(Reviewer { agent, model })) } else { Err(wrong) };
-    }
-    let fields = Fields::parse(raw.get()).ok_or(wrong)?;
-    if fields.repeats_one_of(["agent", "model"]) {
-        return Err(None);
-    }
-    let text = |key| {
-        let given = fields.get(key).filter(|raw| !is_null(raw));
-        given.map(|raw| non_empty(raw).map_err(|_| wrong)).transpose()
-    };
-    let agent = Some(text("agent")?.ok_or(wrong)?);
-    Ok(Some(Reviewer { agent, model: text("model")? }))
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! The sandbox of a run: what the request asks for, and what the kernel keeps.
 
 use super::declare::objects;
-use super::form::{Form, HasForm, Member, ObjectForm, TextRule};
+use super::form::{Form, HasForm, object_forms};
 use super::limits;
 use super::permissions::Permissions;
-use super::read::{Read, is_null, paths};
+use super::read::{Read, optional, paths};
 use super::words::{Category, GitState, Policy, SandboxMode, SandboxSecrets};
-use crate::json::{Fields, string};
+use crate::json::Fields;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -156,26 +156,23 @@ impl Sandbox {
         }
     }
 
-    pub(super) const REQUEST: Form = Form::Either(&[
-        SandboxMode::FORM,
-        Form::Object(&ObjectForm {
-            name: "SandboxRequest",
-            members: &[
-                Member::field("mode", "The mode.", SandboxMode::FORM, false),
-                Member::field("write", "Further paths that the agent may change, for the mode workspace.", PATHS, true),
-                Member::field("read", "Further paths that the agent may read.", PATHS, true),
-                Member::field(
-                    "secrets",
-                    "Whether the agent can read the secrets in HOME. By default hidden.",
-                    SandboxSecrets::FORM,
-                    true,
-                ),
-            ],
-        }),
-    ]);
+    pub(super) const REQUEST: Form = Form::Either(&[SandboxMode::FORM, Form::Object(&OBJECT)]);
 }
 
-const PATHS: Form = Form::AtMost(limits::LIST_ENTRIES, &Form::Shaped(&TextRule::FILLED));
+object_forms! {
+    OBJECT = "SandboxRequest" {
+        /// The mode.
+        mode: SandboxMode::FORM, false;
+        /// Further paths that the agent may change, for the mode workspace.
+        write: PATHS, true;
+        /// Further paths that the agent may read.
+        read: PATHS, true;
+        /// Whether the agent can read the secrets in HOME. By default hidden.
+        secrets: SandboxSecrets::FORM, true;
+    }
+}
+
+const PATHS: Form = Form::AtMost(limits::LIST_ENTRIES, &Form::FILLED);
 
 /// As run.started shows it: [`Sandbox::in_force`].
 impl HasForm for Sandbox {
@@ -199,30 +196,22 @@ impl Serialize for Sandbox {
 const EXPECTED: &str = "\"off\", \"read-only\" or \"workspace\", or an object with one of these as `mode`, lists of at most \
                         1024 paths as `read` and, for \"workspace\", `write`, and \"hidden\" or \"readable\" as `secrets`";
 
-const KEYS: [&str; 4] = ["mode", "write", "read", "secrets"];
-
 pub(super) fn sandbox(raw: &RawValue) -> Read<Sandbox> {
     let wrong = Some(EXPECTED);
-    let mode = |raw: &RawValue| string(raw).and_then(|word| SandboxMode::from_word(&word)).ok_or(wrong);
-    let Some(fields) = Fields::parse(raw.get()) else { return mode(raw).map(Sandbox::of) };
-    if fields.repeats_one_of(KEYS) {
+    let Some(fields) = Fields::parse(raw.get()) else {
+        return SandboxMode::read(raw).map(Sandbox::of).map_err(|_| wrong);
+    };
+    if fields.repeats_one_of(OBJECT.keys()) {
         return Err(None);
     }
     // A misspelled key would leave a path open, or a secret readable.
-    if fields.iter().any(|(key, _)| !KEYS.contains(&key)) {
-        return Err(wrong);
-    }
-    let given = |key| fields.get(key).filter(|raw| !is_null(raw));
-    let list = |key| given(key).map_or(Ok(Vec::new()), |raw| paths(raw).map_err(|_| wrong));
-    let mut sandbox = Sandbox::of(mode(given("mode").ok_or(wrong)?)?);
-    (sandbox.write, sandbox.read) = (list("write")?, list("read")?);
-    if let Some(raw) = given("secrets") {
-        sandbox.secrets = string(raw).and_then(|word| SandboxSecrets::from_word(&word)).ok_or(wrong)?;
-    }
-    if sandbox.mode == SandboxMode::ReadOnly && !sandbox.write.is_empty() {
-        return Err(wrong);
-    }
-    Ok(sandbox)
+    let is_known = fields.iter().all(|(key, _)| OBJECT.keys().any(|known| known == key));
+    let mut sandbox = Sandbox::of(optional(&fields, "mode", SandboxMode::read, EXPECTED)?.ok_or(wrong)?);
+    sandbox.write = optional(&fields, "write", paths, EXPECTED)?.unwrap_or_default();
+    sandbox.read = optional(&fields, "read", paths, EXPECTED)?.unwrap_or_default();
+    sandbox.secrets = optional(&fields, "secrets", SandboxSecrets::read, EXPECTED)?.unwrap_or(sandbox.secrets);
+    let fits = sandbox.mode != SandboxMode::ReadOnly || sandbox.write.is_empty();
+    if is_known && fits { Ok(sandbox) } else { Err(wrong) }
 }
 
 #[cfg(test)]

@@ -10,10 +10,10 @@ mod nodes;
 use self::nodes::{Reader, SchemaNode};
 use super::declare::objects;
 use super::form::{Form, HasForm};
-use super::limits::{DEPTH, RESULT_BYTES};
+use super::limits::RESULT_BYTES;
 use super::parts::{Parts, Role, Visit};
-use super::text::{Json, Text};
-use crate::json::{Index, deeper_than, has_huge_number, map_strings};
+use super::text::{Json, Text, is_hard_to_read};
+use crate::json::{Index, map_strings};
 use serde_json::value::RawValue;
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ impl OutputSchema {
     /// Error: the rest of "must be …".
     pub fn read(raw: &RawValue) -> Result<OutputSchema, &'static str> {
         const EXPECTED: &str = "an object that is a JSON Schema";
-        if !raw.get().starts_with('{') || is_odd(raw.get()) {
+        if !raw.get().starts_with('{') || is_hard_to_read(raw.get()) {
             return Err(EXPECTED);
         }
         // On one line, because agents read lines.
@@ -111,15 +111,10 @@ impl OutputSchema {
         }
         let line = map_strings(result, &mut str::to_owned);
         let mut index = Index::default();
-        // The frame shows null for an odd value.
-        let value = index.value(&line).filter(|_| !is_odd(result));
+        // The frame shows null for a value that is hard to read.
+        let value = index.value(&line).filter(|_| !is_hard_to_read(result));
         value.map_or_else(Vec::new, |value| check::violations(&self.nodes, value))
     }
-}
-
-/// Whether a valid value nests too deeply, or has a number beyond the range of a double.
-fn is_odd(value: &str) -> bool {
-    deeper_than(value.as_bytes(), DEPTH) || has_huge_number(value)
 }
 
 #[cfg(test)]

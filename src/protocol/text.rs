@@ -47,7 +47,8 @@ impl Text {
     }
 
     pub fn redacted(&self, redactor: &Redactor) -> Cow<'_, str> {
-        if self.is_clean(redactor) { Cow::Borrowed(&self.text) } else { redactor.redact(&self.text) }
+        let is_clean = self.clean == Some(redactor.generation());
+        if is_clean { Cow::Borrowed(&self.text) } else { redactor.redact(&self.text) }
     }
 
     /// Like [`Text::redacted`], without copying a text that has no secrets.
@@ -78,10 +79,6 @@ impl Text {
             self.text = clean;
         }
         self.clean = Some(redactor.generation());
-    }
-
-    fn is_clean(&self, redactor: &Redactor) -> bool {
-        self.clean == Some(redactor.generation())
     }
 
     pub fn contains(&self, marker: &str) -> bool {
@@ -127,21 +124,9 @@ impl Hash for Text {
     }
 }
 
-impl From<String> for Text {
-    fn from(text: String) -> Text {
-        Text { text, clean: None }
-    }
-}
-
-impl From<&str> for Text {
-    fn from(text: &str) -> Text {
-        Text::from(text.to_owned())
-    }
-}
-
-impl From<Cow<'_, str>> for Text {
-    fn from(text: Cow<'_, str>) -> Text {
-        Text::from(text.into_owned())
+impl<T: Into<String>> From<T> for Text {
+    fn from(text: T) -> Text {
+        Text { text: text.into(), clean: None }
     }
 }
 
@@ -162,9 +147,8 @@ impl PartialEq for Json {
 }
 
 impl Json {
-    /// Whether common readers may fail on it: it nests deeper than [`DEPTH`], or has a number beyond a double's range.
     pub fn is_hard_to_read(&self) -> bool {
-        deeper_than(self.0.get().as_bytes(), DEPTH) || has_huge_number(self.0.get())
+        is_hard_to_read(self.0.get())
     }
 
     /// For a reader of a redacted body.
@@ -188,6 +172,12 @@ impl Json {
             self.0 = raw;
         }
     }
+}
+
+/// Whether common readers may fail on a valid value: it nests deeper than [`DEPTH`], or has a number beyond a double's
+/// range.
+pub(super) fn is_hard_to_read(json: &str) -> bool {
+    deeper_than(json.as_bytes(), DEPTH) || has_huge_number(json)
 }
 
 impl From<Box<RawValue>> for Json {

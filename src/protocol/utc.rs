@@ -1,9 +1,6 @@
 //! A moment in UTC that an agent or its provider names.
 
-use super::form::{Form, HasForm};
-use super::frame_value::values;
 use super::parts::Fixed;
-use crate::json::encode;
 use std::time::Duration;
 use time::UtcDateTime;
 use time::macros::format_description;
@@ -27,22 +24,18 @@ impl UtcTime {
         self.text().get(11..16).unwrap_or_default().to_owned()
     }
 
-    /// In the form of a frame's `ts`.
     pub(crate) fn text(self) -> String {
-        let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].000Z");
-        let at = UtcDateTime::from_unix_timestamp(self.0.into()).unwrap_or(UtcDateTime::UNIX_EPOCH);
-        at.format(format).unwrap_or_default()
+        timestamp(self.0.into())
     }
-}
-
-values! {
-    UtcTime, it, out => encode(&it.text(), out);
 }
 
 impl Fixed for UtcTime {}
 
-impl HasForm for UtcTime {
-    const FORM: Form = Form::Text;
+/// So many seconds after 1970, in the form of a frame's `ts`. A moment after 9999 is written as 1970.
+pub(super) fn timestamp(seconds: u64) -> String {
+    let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].000Z");
+    let at = UtcDateTime::from_unix_timestamp(seconds.try_into().unwrap_or_default());
+    at.unwrap_or(UtcDateTime::UNIX_EPOCH).format(format).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,15 +1,18 @@
 //! Writes the bodies of frames as JSON.
 
 use super::declare::views;
-use super::failure::{Code, Failure, LimitValue, PhaseFailure};
-use super::form::{Form, HasForm, Member, MessageForm, ObjectForm, TextRule, VERSION, WordSet, described};
-use super::frame_value::{FrameObject, FrameValue, Known, ObjectWriter, put_object, put_word, values};
+use super::failure::{Code, Failure, PhaseFailure};
+use super::form::{
+    Form, HasForm, Member, MessageForm, ObjectForm, TextRule, VERSION, WordSet, described, object_forms,
+};
+use super::frame_value::{FrameObject, Known, ObjectWriter, put_object, put_word, values};
 use super::ids::{MessageId, PromptId, QuestionId, RunId};
 use super::outbound::{
     Artifact, Body, FileEdit, Metadata, Outcome, Progress, ProgressKind, Question, Started, Terminal, ToolExit,
     TurnReport, UnansweredItems, Usage,
 };
 use super::parts::IsRedacted;
+use super::permissions::Permissions;
 use super::question::{Answer, Choice, Kind, Subject, Validation};
 use super::read::Seconds;
 use super::schema::{Mismatch, Mismatches};
@@ -21,51 +24,51 @@ use crate::json::encode;
 described! {
     Metadata => Form::AnyObject;
     Code => Form::Word(&WordSet { name: "FailureCode", words: Code::NAMES, grows: true });
-    LimitValue => Form::Number;
+    Seconds => Form::Number;
+    UtcTime => Form::Text;
     ToolExit => Form::Nullable(&Form::Integer);
     Answer => Form::Nullable(&Form::Either(&[Form::Bool, Form::Text, Form::List(&Form::Text)]));
     Mismatches => Form::List(&Mismatch::FORM);
     Versions => Form::List(&Form::Text);
     FileEdit => FileEditView::FORM;
+    Detail<'_> => Form::Nullable(&FailureDetailView::FORM);
 }
 
 values! {
     Code, it, out => put_word(it.name(), out);
-    LimitValue, it, out => encode(&it.0, out);
+    Seconds, it, out => encode(it, out);
+    UtcTime, it, out => encode(&it.text(), out);
+    Permissions, it, out => encode(it, out);
     Versions, _it, out => out.extend_from_slice(b"[\"1\"]");
-}
-
-impl FrameValue for Answer {
-    fn put(&self, out: &mut Vec<u8>, proof: IsRedacted) {
-        match self {
-            Answer::Bool(answer) => answer.put(out, proof),
-            Answer::Decision(decision) => decision.word().put(out, proof),
-            Answer::One(text) | Answer::Text(text) => text.put(out, proof),
-            Answer::Many(texts) => texts.put(out, proof),
-            Answer::Null => out.extend_from_slice(b"null"),
+    Mismatches, it, out, proof => it.0.put(out, proof);
+    ToolExit, it, out, proof => it.code.put(out, proof);
+    Answer, it, out, proof => match it {
+        Answer::Bool(answer) => answer.put(out, proof),
+        Answer::Decision(decision) => decision.word().put(out, proof),
+        Answer::One(text) | Answer::Text(text) => text.put(out, proof),
+        Answer::Many(texts) => texts.put(out, proof),
+        Answer::Null => out.extend_from_slice(b"null"),
+    };
+    Metadata, it, out, proof => match &it.0 {
+        Some(metadata) => metadata.put(out, proof),
+        None => out.extend_from_slice(b"{}"),
+    };
+    FileEdit, it, out, proof => {
+        // One side: the lines with its sign, and those around them.
+        let side = |sign: char| {
+            let lines = it.lines.shown().split_inclusive('\n');
+            lines.filter_map(|line| line.strip_prefix(sign).or_else(|| line.strip_prefix(' '))).collect()
+        };
+        FileEditView { path: &it.path, old: side('-'), new: side('+') }.put(out, proof);
+    };
+    Detail<'_>, it, out, proof => {
+        let at = out.len();
+        it.0.put(out, proof);
+        if out.ends_with(b"{}") && out.len() == at + 2 {
+            out.truncate(at);
+            out.extend_from_slice(b"null");
         }
-    }
-}
-
-impl FrameValue for Metadata {
-    fn put(&self, out: &mut Vec<u8>, proof: IsRedacted) {
-        match &self.0 {
-            Some(metadata) => metadata.put(out, proof),
-            None => out.extend_from_slice(b"{}"),
-        }
-    }
-}
-
-impl FrameValue for Mismatches {
-    fn put(&self, out: &mut Vec<u8>, proof: IsRedacted) {
-        self.0.put(out, proof);
-    }
-}
-
-impl FrameValue for ToolExit {
-    fn put(&self, out: &mut Vec<u8>, proof: IsRedacted) {
-        self.code.put(out, proof);
-    }
+    };
 }
 
 impl Known for ToolExit {
@@ -105,7 +108,7 @@ views! {
         text: &'a Text,
         options: Option<SelectView<'a>> as flat,
         /// The answer that is used if nobody answers.
-        default: &'a Option<Answer> as known,
+        default: Option<&'a Answer> as known,
         /// The conditions for an answer.
         validation: &'a Validation,
         /// Whether an answer is required.
@@ -115,9 +118,9 @@ views! {
         /// The number of the attempt, from 1.
         attempt: u32,
         /// The mistake in the last answer.
-        error: &'a Option<Text> as known,
+        error: Option<&'a Text> as known,
         /// For a permission: the requested action.
-        subject: &'a Option<Subject> as known,
+        subject: Option<&'a Subject> as known,
         /// Whether something was cut.
         truncated: bool as known,
     }
@@ -147,12 +150,7 @@ views! {
     }
 
     struct FailedView<'a> {
-        /// The code.
-        code: Code,
-        /// One sentence that says what to do.
-        message: &'a Text,
-        /// Whether a later attempt may succeed.
-        retryable: bool,
+        failure: TurnFailureView<'a> as flat,
         /// The known facts.
         detail: Detail<'a>,
     }
@@ -163,7 +161,7 @@ views! {
         /// The field of run.start whose limit was reached.
         limit: Option<LimitField> as known,
         /// The value of that field, if it is a number.
-        value: Option<LimitValue> as known,
+        value: Option<f64> as known,
         /// The provider's HTTP status.
         http_status: Option<u16> as known,
         /// The time at which the agent or its provider goes on again, in UTC.
@@ -171,7 +169,7 @@ views! {
         /// The supported major versions.
         supported: Option<Versions> as known,
         /// The agent's own message.
-        agent_message: &'a Option<Text> as known,
+        agent_message: Option<&'a Text> as known,
         /// The last lines of the agent's stderr.
         stderr_tail: Option<&'a Text> as known,
         /// The reasons why a result does not fit `output_schema`.
@@ -229,17 +227,6 @@ views! {
     }
 }
 
-impl FrameValue for FileEdit {
-    fn put(&self, out: &mut Vec<u8>, proof: IsRedacted) {
-        // One side: the lines with its sign, and those around them.
-        let side = |sign: char| {
-            let lines = self.lines.shown().split_inclusive('\n');
-            lines.filter_map(|line| line.strip_prefix(sign).or_else(|| line.strip_prefix(' '))).collect()
-        };
-        FileEditView { path: &self.path, old: side('-'), new: side('+') }.put(out, proof);
-    }
-}
-
 impl FrameObject for Question {
     const OBJECT: ObjectForm = QuestionView::OBJECT;
 
@@ -260,13 +247,13 @@ impl FrameObject for Question {
             header: &ask.header,
             text: &ask.text,
             options,
-            default: &ask.default,
+            default: ask.default.as_ref(),
             validation: &ask.validation,
             required: ask.required,
             timeout_s: *timeout_s,
             attempt: *attempt,
-            error,
-            subject: &ask.subject,
+            error: error.as_ref(),
+            subject: ask.subject.as_ref(),
             truncated: *truncated,
         };
         view.put_fields(object);
@@ -286,9 +273,7 @@ impl Terminal {
             }
             .put_fields(object),
             Outcome::Failed(failure) => {
-                let Failure { code, message, retryable, .. } = failure;
-                let detail = detail(failure);
-                FailedView { code: *code, message: message.text(), retryable: *retryable, detail }.put_fields(object);
+                FailedView { failure: turn_failure(failure), detail: detail(failure) }.put_fields(object);
             }
             Outcome::Cancelled { reason, source } => CancelledView { reason, source: *source }.put_fields(object),
         }
@@ -298,19 +283,8 @@ impl Terminal {
 /// Null if nothing is known.
 struct Detail<'a>(FailureDetailView<'a>);
 
-impl HasForm for Detail<'_> {
-    const FORM: Form = Form::Nullable(&FailureDetailView::FORM);
-}
-
-impl FrameValue for Detail<'_> {
-    fn put(&self, out: &mut Vec<u8>, proof: IsRedacted) {
-        let at = out.len();
-        self.0.put(out, proof);
-        if out.ends_with(b"{}") && out.len() == at + 2 {
-            out.truncate(at);
-            out.extend_from_slice(b"null");
-        }
-    }
+fn turn_failure(failure: &Failure) -> TurnFailureView<'_> {
+    TurnFailureView { code: failure.code, message: failure.message.text(), retryable: failure.retryable }
 }
 
 fn detail(failure: &Failure) -> Detail<'_> {
@@ -337,7 +311,7 @@ fn detail(failure: &Failure) -> Detail<'_> {
         http_status: *http_status,
         retry_at: *retry_at,
         supported: (*code == Code::UnsupportedVersion).then_some(Versions),
-        agent_message,
+        agent_message: agent_message.as_ref(),
         stderr_tail: stderr_tail.as_deref(),
         violations: violations.as_deref(),
         commands: commands.as_deref(),
@@ -372,9 +346,7 @@ impl FrameObject for TurnReport {
                 view.structured_output = structured_output.as_ref();
                 view.stop_reason = Some(*stop_reason);
             }
-            Outcome::Failed(Failure { code, message, retryable, .. }) => {
-                view.failure = Some(TurnFailureView { code: *code, message: message.text(), retryable: *retryable });
-            }
+            Outcome::Failed(failure) => view.failure = Some(turn_failure(failure)),
             Outcome::Cancelled { .. } => {}
         }
         view.put_fields(object);
@@ -402,20 +374,24 @@ impl Body {
 const ID: Form = Form::Shaped(&TextRule::matching("^msg_[1-9][0-9]*$"));
 const TIME: Form =
     Form::Shaped(&TextRule::matching("^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$"));
-const RUN_ID: Form = Form::Shaped(&TextRule::matching(RunId::PATTERN));
 
-/// Without `payload`, which stands in it too.
-pub const ENVELOPE_OUT: ObjectForm = ObjectForm {
-    name: "Frame",
-    members: &[
-        Member::field("v", "The major version.", VERSION, false),
-        Member::field("id", "`msg_1`, `msg_2`, … in the order of emission, without a gap.", ID, false),
-        Member::field("ts", "The time in UTC, with three fraction digits.", TIME, false),
-        Member::field("type", "The type of the frame.", Form::Text, false),
-        Member::field("run_id", "The id of the run.", RUN_ID, false),
-        Member::field("reply_to", "The id of the message that caused the frame.", Form::Text, true),
-    ],
-};
+object_forms! {
+    /// Without `payload`, which stands in it too.
+    pub ENVELOPE_OUT = "Frame" {
+        /// The major version.
+        v: VERSION, false;
+        /// `msg_1`, `msg_2`, … in the order of emission, without a gap.
+        id: ID, false;
+        /// The time in UTC, with three fraction digits.
+        ts: TIME, false;
+        /// The type of the frame.
+        type: Form::Text, false;
+        /// The id of the run.
+        run_id: RunId::FORM, false;
+        /// The id of the message that caused the frame.
+        reply_to: Form::Text, true;
+    }
+}
 
 /// Without the fields of its kind.
 const PROGRESS: ObjectForm = ObjectForm {

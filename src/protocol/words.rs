@@ -2,9 +2,10 @@
 
 use super::form::{Form, HasForm, WordSet};
 use super::frame_value::{FrameValue, put_word};
-use super::parts::Fixed;
-use super::parts::IsRedacted;
+use super::parts::{Fixed, IsRedacted};
+use crate::json::string;
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 /// The rest of "must be …".
 macro_rules! one_of {
@@ -23,7 +24,7 @@ macro_rules! word_set {
 }
 
 macro_rules! word_enums {
-    ($($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal),* $(,)? })*) => {$(
+    ($($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$doc:meta])* $variant:ident = $word:expr),* $(,)? })*) => {$(
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         $vis enum $name { $($(#[$doc])* $variant),* }
@@ -56,6 +57,11 @@ macro_rules! words {
         impl $name {
             /// The rest of "must be …".
             pub const EXPECTED: &'static str = one_of!($($word),*);
+
+            /// Error: [`Self::EXPECTED`].
+            pub fn read(raw: &RawValue) -> Result<$name, Option<&'static str>> {
+                string(raw).and_then(|word| $name::from_word(&word)).ok_or(Some($name::EXPECTED))
+            }
         }
 
         impl Fixed for $name {}
@@ -141,6 +147,8 @@ words! {
     }
     WaitingOn { Agent = "agent", Input = "input", Prompt = "prompt" }
     StopReason { EndTurn = "end_turn", MaxTokens = "max_tokens", Refusal = "refusal", Other = "other" }
+    /// The part that a cancel ends.
+    CancelScope { Run = "run", Turn = "turn" }
     /// The source of a cancel.
     Source { Orchestrator = "orchestrator", Signal = "signal", Terminal = "terminal" }
     Warning grows "WarningCode" {

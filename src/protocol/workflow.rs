@@ -1,11 +1,11 @@
 //! The object `workflow` in run.start, in run.started and in terminal frames.
 
-use super::artifact::ArtifactRef;
 use super::declare::objects;
 use super::fields::{setting, settle};
 use super::form::{Form, HasForm, Member, ObjectForm};
 use super::frame_value::{FrameObject, ObjectWriter, object_value};
 use super::parts::{Parts, Role, Visit};
+use super::pieces::ArtifactRef;
 use super::read::{ATTEMPTS, ROUNDS, Read, Seconds, boolean, count, narrowed, positive, strings_where, within};
 use super::review::{self, ReviewFinding, Reviewer, review};
 use super::sentence::Sentence;
@@ -260,9 +260,7 @@ impl WorkflowStarted {
         self.target.iter_mut().for_each(|target| target.redact(redactor));
         let WorkflowSettings { name, skill, review, .. } = &mut self.options.settings;
         let model = review.as_mut().map(|review| &mut review.model);
-        for text in [name, skill].into_iter().chain(model).flatten() {
-            *text = redactor.redact(text).into_owned();
-        }
+        [name, skill].into_iter().chain(model).flatten().for_each(|text| redactor.redact_in(text));
     }
 }
 
@@ -331,9 +329,7 @@ objects! {
         /// The instruction for correcting it.
         pub text: Text as inherited,
     }
-}
 
-objects! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct MovedFile {
         /// The old path.
@@ -341,9 +337,7 @@ objects! {
         /// The new path.
         pub to: Text as inherited,
     }
-}
 
-objects! {
     #[derive(Clone, Debug)]
     pub struct PhaseReport {
         /// The phase's id, such as `P1`.

@@ -4,6 +4,7 @@
 use super::shapes;
 use super::view::View;
 use super::{MASK, Redactor};
+use crate::clean::last_bytes;
 use std::borrow::Cow;
 
 /// The least length of a credential that only the text before it gives away, in bytes. Shorter words may be programs.
@@ -76,12 +77,12 @@ impl ActionScan<'_> {
             self.mask(at, end);
             return end;
         }
-        if is_credential(token) && follows_credential_name(last(&self.text[..at])) {
+        if is_credential(token) && follows_credential_name(last_bytes(&self.text[..at], LOOK_BACK)) {
             self.mask(at, end);
         } else if let Cow::Owned(masked) = self.redactor.redact_uncleaned(token) {
             self.replace(at, end, &masked);
         }
-        self.in_key = token.ends_with("-----") && begins_key(last(&self.text[..end]));
+        self.in_key = token.ends_with("-----") && begins_key(last_bytes(&self.text[..end], LOOK_BACK));
         end
     }
 
@@ -123,10 +124,6 @@ impl ActionScan<'_> {
             }
         }
     }
-}
-
-fn last(text: &str) -> &str {
-    &text[text.ceil_char_boundary(text.len().saturating_sub(LOOK_BACK))..]
 }
 
 /// Whether a token looks like a credential and not like a program: `env -u Authorization: reboot` runs `reboot`, which

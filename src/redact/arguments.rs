@@ -1,15 +1,15 @@
 //! Secrets in command-line arguments that a user typed for an agent.
 
-use super::names;
+use super::is_secret_name;
 use regex_lite::Regex;
 
-/// The names after which every value counts as a secret, beside those of [`names::is_secret`].
+/// The names after which every value counts as a secret, beside those of [`is_secret_name`].
 const HEADERS: [&str; 6] = ["H", "HEADER", "HEADERS", "AUTHORIZATION", "BEARER", "ENV"];
 
 fn marks(name: &str) -> bool {
     let parts = name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
     let is_header = |part: &str| HEADERS.iter().any(|header| header.eq_ignore_ascii_case(part));
-    names::is_secret(&parts) || parts.split('_').any(is_header)
+    is_secret_name(&parts) || parts.split('_').any(is_header)
 }
 
 /// The values in these arguments that look like secrets, by the name of their flag or key: `--api-key VALUE`,
@@ -56,12 +56,8 @@ impl Patterns {
             return self.strings(value, found);
         }
         let header = value.split_once([':', '=']).map(|(_, value)| value.trim());
-        let credentials = |value: &str| value.split_once(' ').map(|(_, rest)| rest.trim().to_owned());
-        found.extend(
-            [Some(value.to_owned()), header.map(str::to_owned), credentials(header.unwrap_or(value))]
-                .into_iter()
-                .flatten(),
-        );
+        let credentials = header.unwrap_or(value).split_once(' ').map(|(_, rest)| rest.trim());
+        found.extend([Some(value), header, credentials].into_iter().flatten().map(str::to_owned));
     }
 
     /// The values in a text in JSON or TOML whose name marks them, or that of the table around them.

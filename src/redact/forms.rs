@@ -64,10 +64,8 @@ fn encode(value: &str, forms: &mut BTreeSet<String>) {
         forms.insert(once);
     }
     for keep in PERCENT_KEEPS {
-        for plus in [false, true] {
-            for upper in [false, true] {
-                forms.insert(percent(value, keep, plus, upper));
-            }
+        for (plus, upper) in [(false, false), (false, true), (true, false), (true, true)] {
+            forms.insert(percent(value, keep, plus, upper));
         }
     }
     for quote in ["\"", "&quot;", "&#34;"] {
@@ -75,11 +73,8 @@ fn encode(value: &str, forms: &mut BTreeSet<String>) {
             forms.insert(html(value, quote, apostrophe));
         }
     }
-    forms.insert(value.replace('\'', r"'\''"));
-    forms.insert(value.replace('\'', r#"'"'"'"#));
-    forms.insert(python(value));
-    forms.insert(hex(value, false));
-    forms.insert(hex(value, true));
+    forms.extend([value.replace('\'', r"'\''"), value.replace('\'', r#"'"'"'"#)]);
+    forms.extend([python(value), hex(value, false), hex(value, true)]);
     base64(value.as_bytes(), STANDARD, forms);
     base64(value.as_bytes(), URL_SAFE, forms);
 }
@@ -158,18 +153,8 @@ fn percent(value: &str, keep: &str, plus: bool, upper: bool) -> String {
 }
 
 fn html(value: &str, quote: &str, apostrophe: &str) -> String {
-    let mut out = String::with_capacity(value.len() + 16);
-    for c in value.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str(quote),
-            '\'' => out.push_str(apostrophe),
-            c => out.push(c),
-        }
-    }
-    out
+    let tags = value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    tags.replace('"', quote).replace('\'', apostrophe)
 }
 
 /// Python's repr(), which escapes the apostrophe only if the text has both quotes.
@@ -212,17 +197,11 @@ fn base64(bytes: &[u8], alphabet: &[u8; 64], forms: &mut BTreeSet<String>) {
         data.extend_from_slice(bytes);
         let chars = unpadded(&data, alphabet);
         let stable = data.len() * 8 / 6;
-        let Some(middle) = chars.get(skip..stable) else {
-            continue;
-        };
-        if middle.len() < MIN_BYTES {
-            continue;
-        }
+        let middle = chars.get(skip..stable).filter(|middle| middle.len() >= MIN_BYTES);
+        let Some(middle) = middle else { continue };
         forms.insert(middle.to_owned());
         // If the data ends with the value, the last character is known as well.
-        if let Some(tail) = chars.get(skip..)
-            && chars.len() > stable
-        {
+        if let Some(tail) = chars.get(skip..).filter(|_| chars.len() > stable) {
             forms.insert(tail.to_owned());
             let padding = "=".repeat(3 - data.len() % 3);
             forms.insert(format!("{tail}{padding}"));

@@ -84,9 +84,7 @@ impl<'t> Scan<'t> {
 
     /// Skips the rest of the last secret. False: the secret does not end in this text.
     fn swallow(&mut self) -> bool {
-        let Some(mut growth) = self.growth.take() else {
-            return true;
-        };
+        let Some(mut growth) = self.growth.take() else { return true };
         let view = View { bytes: self.text.as_bytes(), open: !self.closed };
         let end = match &mut growth.tail {
             None => Ok(growth.at),

@@ -121,12 +121,9 @@ pub(super) fn armed(view: View<'_>, gap: usize, at: usize) -> Result<Armed, NoMa
 }
 
 fn one_prefix(view: View<'_>, gap: usize, at: usize, prefix: &Prefix) -> Result<Found, NoMatch> {
-    let start = view.literal(at, prefix.text);
-    if start == Err(NoMatch::No) || in_word(&view.bytes[gap..at], prefix.not_after) {
-        return Err(NoMatch::No);
-    }
+    let start = outside_word(view.literal(at, prefix.text), &view.bytes[gap..at], prefix.not_after)?;
     Ok(Found {
-        end: view.at_least(start?, prefix.class, prefix.min)?,
+        end: view.at_least(start, prefix.class, prefix.min)?,
         tail: prefix.tail.map(Tail::Run),
         exact: prefix.tail.is_none(),
     })
@@ -162,11 +159,8 @@ pub(super) fn pem(view: View<'_>, at: usize) -> Result<Found, NoMatch> {
 }
 
 fn bearer(view: View<'_>, gap: usize, at: usize) -> Result<Armed, NoMatch> {
-    let end = view.any_case(at, b"bearer");
-    if end == Err(NoMatch::No) || in_word(&view.bytes[gap..at], b"") {
-        return Err(NoMatch::No);
-    }
-    let token = view.whole_run(end?, Class::Blank, 1, MAX_BLANKS)?;
+    let end = outside_word(view.any_case(at, b"bearer"), &view.bytes[gap..at], b"")?;
+    let token = view.whole_run(end, Class::Blank, 1, MAX_BLANKS)?;
     Ok(Armed { at: token, end: view.at_least(token, Class::Bearer, MIN_BEARER)?, tail: Some(Tail::Run(Class::Bearer)) })
 }
 
@@ -180,9 +174,7 @@ fn userinfo(view: View<'_>, at: usize) -> Result<Armed, NoMatch> {
     }
     let (mut colon, mut found) = (false, None);
     for n in start..start + MAX_USERINFO {
-        let Some(byte) = known(view.at(n))? else {
-            break;
-        };
+        let Some(byte) = known(view.at(n))? else { break };
         match byte {
             b'@' if colon && n > start + 1 => found = Some(n),
             b':' => colon = true,
@@ -213,11 +205,8 @@ const SCHEMES: [&[u8]; 10] = [
 const LISTS: [&[u8]; 4] = [b"digest", b"oauth", b"signature", b"hawk"];
 
 fn authorization(view: View<'_>, gap: usize, at: usize) -> Result<Armed, NoMatch> {
-    let end = view.any_case(at, b"authorization");
-    if end == Err(NoMatch::No) || in_word(&view.bytes[gap..at], b"") {
-        return Err(NoMatch::No);
-    }
-    let (end, name_quote) = view.quote(end?)?;
+    let end = outside_word(view.any_case(at, b"authorization"), &view.bytes[gap..at], b"")?;
+    let (end, name_quote) = view.quote(end)?;
     let mut next = view.blanks(end)?;
     match view.at(next)? {
         b':' => next += 1,
@@ -258,11 +247,14 @@ fn scheme(view: View<'_>, at: usize) -> Result<(usize, bool), NoMatch> {
     Ok((at, false))
 }
 
+/// The end of a match, unless it begins inside a word.
+fn outside_word(end: Result<usize, NoMatch>, before: &[u8], joiners: &[u8]) -> Result<usize, NoMatch> {
+    if end == Err(NoMatch::No) || in_word(before, joiners) { Err(NoMatch::No) } else { end }
+}
+
 /// Whether a position is inside a word, judging by the text before it.
 fn in_word(before: &[u8], joiners: &[u8]) -> bool {
-    let Some((&last, rest)) = before.split_last() else {
-        return false;
-    };
+    let Some((&last, rest)) = before.split_last() else { return false };
     if !last.is_ascii_alphanumeric() {
         return joiners.contains(&last);
     }

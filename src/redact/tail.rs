@@ -17,11 +17,7 @@ impl Tail {
         let mut at = from;
         loop {
             let next = match self {
-                Tail::Run(class) => match view.at(at) {
-                    Ok(byte) if class.has(byte) => Ok(at + 1),
-                    Ok(_) => Err(NoMatch::No),
-                    Err(stop) => Err(stop),
-                },
+                Tail::Run(class) => view.at_least(at, *class, 1),
                 Tail::Line(line) => line.element(view, at),
                 Tail::Pem => return pem_end(view, at),
             };

@@ -22,13 +22,11 @@ impl Clipped {
         clipped
     }
 
-    /// Returns the number of bytes kept.
-    pub(super) fn push(&mut self, text: &str) -> usize {
+    pub(super) fn push(&mut self, text: &str) {
         let room = if self.omitted > 0 { 0 } else { TEXT_BYTES - self.text.len() };
         let kept = text.floor_char_boundary(room);
         self.text.push_str(&text[..kept]);
         self.omitted += text.len() - kept;
-        kept
     }
 
     pub(super) fn is_blank(&self) -> bool {

@@ -47,7 +47,8 @@ pub(crate) struct ReportPage {
     prompt: Option<String>,
     file: String,
     line: u64,
-    found: u64,
+    /// The number of frames and recorded lines in the current file.
+    pub(crate) found: u64,
     notes: Vec<String>,
     omitted_lines: u64,
     room: Room,
@@ -117,11 +118,6 @@ impl ReportPage {
         (self.file, self.line, self.found) = (name.to_owned(), 0, 0);
         (self.recording, self.prompt) = (None, None);
         self.runs.clear();
-    }
-
-    /// The number of frames and recorded lines in the current file.
-    pub(crate) fn found(&self) -> u64 {
-        self.found
     }
 
     /// The first line of all files that could not be used.

@@ -33,7 +33,6 @@ pub(super) struct RunView {
     pub(super) calls: u64,
     pub(super) questions: u64,
     pub(super) warnings: u64,
-    pub(super) frames: u64,
     /// The time of the first frame, in milliseconds since 1970.
     pub(super) began: Option<i64>,
     /// The time of the last frame, in milliseconds since the first.
@@ -73,7 +72,6 @@ impl RunView {
 
     /// A frame, or a message to the run. `size`: its length, in bytes.
     pub(super) fn message(&mut self, kind: &str, frame: &Value, size: usize, room: &mut Room) {
-        self.frames += 1;
         if let Some(at) = time_of(frame).filter(|_| !kind.starts_with("run.input") && kind != "run.cancel") {
             let began = *self.began.get_or_insert(at);
             self.last = self.last.max(u64::try_from(at - began).unwrap_or_default());
@@ -96,13 +94,8 @@ impl RunView {
             }
             "run.input" => self.input(payload, room),
             "run.cancel" => {
-                self.row(
-                    "cancel",
-                    "cancel",
-                    &format!("Cancel requested. {}", str_of(payload, "reason")),
-                    payload,
-                    room,
-                );
+                let title = format!("Cancel requested. {}", str_of(payload, "reason"));
+                self.row("cancel", "cancel", &title, payload, room);
             }
             other => {
                 let title = format!("{} {}", other, str_of(payload, "text"));

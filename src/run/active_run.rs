@@ -9,7 +9,6 @@ use super::frame_texts::FrameTexts;
 use super::messages::Messages;
 use super::open_questions::{Asker, OpenQuestions};
 use super::part::{PartSeen, Sums};
-use super::rewind_state::RewindState;
 use super::servers::Servers;
 use super::step::RunningStep;
 use super::stop_ladder::StopLadder;
@@ -104,7 +103,7 @@ impl ActiveRun {
             tools: Tools::default(),
             artifacts: Artifacts::default(),
             budget,
-            checkpoints: RewindState::new(checkpoints),
+            checkpoints: RewindState { on: checkpoints, ..RewindState::default() },
             questions: OpenQuestions::new(random),
             background: Vec::new(),
             turns,
@@ -305,8 +304,18 @@ fn started(display_name: String, settings: &Settings, capabilities: Capabilities
     }
 }
 
+/// The state of the run's checkpoints.
+#[derive(Default)]
+pub(super) struct RewindState {
+    /// Whether they are taken. `None`: nobody asked for them.
+    pub(super) on: Option<bool>,
+    pub(super) rewinds: u64,
+    /// The message that asked for the rewind that is running.
+    pub(super) running: Option<Option<InboundId>>,
+}
+
 pub(super) struct Deadlines {
-    begun: Duration,
+    pub(super) begun: Duration,
     /// Set when the agent starts.
     pub(super) run: Option<Duration>,
     /// The deadline of the agent's first output. `None` after that output, or without a limit.
@@ -322,10 +331,6 @@ impl Deadlines {
 
     pub(super) fn begin_part(&mut self, now: Duration) {
         *self = Deadlines { begun: self.begun, ..Deadlines::new(now) };
-    }
-
-    pub(super) fn begun(&self) -> Duration {
-        self.begun
     }
 
     pub(super) fn begin_run(&mut self, now: Duration, settings: &Settings) {

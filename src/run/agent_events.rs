@@ -8,6 +8,8 @@ use super::budget::ToolMoment;
 use super::frame_texts::{path, suspicion};
 use super::messages::{Marks, Messages, Piece, Rules};
 use super::open_questions::Asker;
+use super::part::does_something;
+use super::step::RunningStep;
 use super::tool_calls::{CallDescription, CallResult, EndedCall};
 use crate::agent::limit::{Keeper, Limit};
 use crate::agent::{AgentEvent, CallKey, Driver, DriverOutput, Features, Line, MessageKey};
@@ -27,7 +29,10 @@ impl ActiveRun {
         }
         if let Some(step) = &mut self.step {
             self.deadlines.note_output(self.effects.now, false);
-            return step.read_line(&line, &self.texts.redactor);
+            if let RunningStep::Command(command) = step {
+                command.read_line(&line, &self.texts.redactor);
+            }
+            return;
         }
         self.seen.heard = true;
         let out = self.agent.read_line(line);
@@ -148,7 +153,7 @@ impl ActiveRun {
 
     fn tell_usage(&mut self) {
         let earlier = self.sums.as_ref().map(|sums| sums.usage).unwrap_or_default();
-        let usage = earlier.plus(&self.budget.usage());
+        let usage = earlier.plus(&self.budget.usage);
         self.effects.tell(ProgressKind::Usage(usage), usage.line(), None);
     }
 
@@ -201,9 +206,7 @@ impl ActiveRun {
             return self.effects.progress(progress, None);
         }
         self.effects.progress(progress, None);
-        if did_work {
-            self.seen.note_tool(category);
-        }
+        self.seen.acted |= did_work && does_something(category);
         let excluded = self.budget.excludes(&name, ToolMoment::Done);
         let exceeded = excluded.or_else(|| (!asked && self.is_denied(category)).then_some(Limit::Permissions));
         self.keep_limit(exceeded.filter(|_| did_work));
@@ -252,7 +255,7 @@ impl ActiveRun {
     }
 
     fn held_bytes(&self) -> usize {
-        self.messages.held_bytes() + self.tools.held_bytes() + self.questions.held_bytes()
+        self.messages.kept + self.tools.kept + self.questions.held_bytes()
     }
 
     fn room(&self) -> usize {

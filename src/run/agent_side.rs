@@ -7,7 +7,7 @@ use super::turns::{CurrentTurn, WaitingPrompt};
 use super::{Effect, Remake};
 use crate::agent::limit::{self, Limit};
 use crate::agent::{AgentEvent, Driver, DriverOutput, Launch, Line};
-use crate::protocol::failure::{Code, Failure, LimitValue};
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
 use crate::protocol::limits::AGENT_MESSAGE_BYTES;
@@ -195,7 +195,7 @@ impl AgentSide {
         // A process that ended before its session was open has left the session of the run.start as it was.
         let opened = self.session_id.is_some();
         let session_id = self.session_id.clone().or_else(|| settings.session_id.clone());
-        let used = budget.usage().cost_usd.filter(|_| session_id.is_some());
+        let used = budget.usage.cost_usd.filter(|_| session_id.is_some());
         let settings = Settings {
             prompt: prompt.text.unredacted().to_owned(),
             session_id,
@@ -278,10 +278,10 @@ pub(super) enum ProcessState {
 }
 
 /// The value of a limit in these settings. `None`: it is not a number, or not one of them.
-pub(crate) fn limit_value(limit: LimitField, settings: &Settings) -> Option<LimitValue> {
+pub(crate) fn limit_value(limit: LimitField, settings: &Settings) -> Option<f64> {
     let count = |count: Option<u64>| count.map(|count| count as f64);
     let seconds = |seconds: Option<Seconds>| seconds.map(|seconds| seconds.0);
-    let value = match limit {
+    match limit {
         LimitField::AllowedTools
         | LimitField::DisallowedTools
         | LimitField::McpServers
@@ -296,6 +296,5 @@ pub(crate) fn limit_value(limit: LimitField, settings: &Settings) -> Option<Limi
         LimitField::StartTimeout => seconds(settings.start_timeout_s),
         LimitField::IdleTimeout => Some(settings.idle_timeout_s.0),
         LimitField::QuestionTimeout => Some(settings.question_timeout_s.0),
-    };
-    value.map(LimitValue)
+    }
 }

@@ -1,8 +1,8 @@
 //! The files that changed during a run, and the frames about them.
 
+use super::FoundFiles;
 use super::effects::Effects;
 use super::frame_texts::FrameTexts;
-use super::{FoundFiles, Unseen};
 use crate::protocol::limits::{ARTIFACTS, REPORTED};
 use crate::protocol::outbound::{Artifact, ArtifactRef, Text};
 use crate::protocol::words::{Action, Warning};
@@ -78,7 +78,7 @@ impl Artifacts {
     pub(super) fn report_found(&mut self, found: FoundFiles, texts: &FrameTexts, effects: &mut Effects) {
         let files = match found {
             Ok(files) => files,
-            Err(why) => return effects.warn(Warning::ArtifactsIncomplete, incomplete(why), None),
+            Err(text) => return effects.warn(Warning::ArtifactsIncomplete, text, None),
         };
         for (path, action) in files {
             if !self.covers(&texts.relative(&path), action) {
@@ -116,13 +116,6 @@ impl Artifacts {
         let list = std::mem::take(&mut self.list);
         let is_cut = self.count > list.len() as u64;
         (list, is_cut)
-    }
-}
-
-fn incomplete(why: Unseen) -> &'static str {
-    match why {
-        Unseen::Late => "git was too slow: the list of changed files may be incomplete",
-        Unseen::Failed => "git failed: the list of changed files may be incomplete; see `git status`",
     }
 }
 

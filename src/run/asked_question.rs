@@ -140,10 +140,6 @@ pub(super) fn shown_subject(subject: &Subject, texts: &FrameTexts) -> Subject {
     }
 }
 
-pub(super) fn denied() -> Reply {
-    Reply::Denied(None)
-}
-
 impl OpenQuestion {
     /// A question as it is answered, and as it is shown. The texts of a permission are kept only once, and only if they
     /// fit into a frame: a person must not approve what no frame showed.
@@ -193,7 +189,7 @@ impl OpenQuestion {
         let categories = std::iter::once(judged.category).chain(self.ask.also.iter().copied());
         match own.unwrap_or_else(|| settings.permissions.strictest(categories, reads_inside(judged, settings))) {
             Policy::Allow if self.ask.offers(ALLOW_ONCE) => Some(Reply::Allowed),
-            Policy::Allow | Policy::Deny => Some(denied()),
+            Policy::Allow | Policy::Deny => Some(Reply::Denied(None)),
             Policy::Ask => granted.covers(self.ask.scope.as_ref()).then_some(Reply::Allowed),
         }
     }
@@ -241,13 +237,6 @@ impl OpenQuestion {
         Reply::Answer(renamed(answer, &self.shown.kind, &self.ask.kind))
     }
 
-    pub(super) fn give_up(&mut self, cause: NoAnswerCause, settings: &Settings) -> (Resolved, bool) {
-        match self.resolve_unanswered(cause, settings) {
-            Some(resolved) => (resolved, false),
-            None => (self.resolve(Reply::Declined(None), cause.resolution(), false), true),
-        }
-    }
-
     /// Resolves the question by the protocol's rules for unanswered questions. `None`: the run fails.
     pub(super) fn resolve_unanswered(&mut self, cause: NoAnswerCause, settings: &Settings) -> Option<Resolved> {
         let (reply, used_default) = match (&self.ask.default, self.ask.required, cause) {
@@ -255,7 +244,9 @@ impl OpenQuestion {
             (_, _, NoAnswerCause::Headless | NoAnswerCause::InputClosed) if self.ask.purpose == Purpose::Permission => {
                 (Reply::NoUser, cause == NoAnswerCause::InputClosed)
             }
-            (Some(default), ..) => (self.reply_for_default(default.clone()), true),
+            (Some(Answer::Decision(Decision::Deny)), ..) => (Reply::Denied(None), true),
+            // The default has the agent's own values.
+            (Some(default), ..) => (Reply::Answer(default.clone()), true),
             (None, false, _) => (Reply::Answer(Answer::Null), false),
             (None, true, NoAnswerCause::Headless) => (Reply::NoUser, false),
             (None, true, NoAnswerCause::InputClosed) if settings.closed_input_declines => {
@@ -268,11 +259,6 @@ impl OpenQuestion {
             },
         };
         Some(self.resolve(reply, cause.resolution(), used_default))
-    }
-
-    /// The default has the agent's own values.
-    fn reply_for_default(&self, default: Answer) -> Reply {
-        if default == Answer::Decision(Decision::Deny) { denied() } else { Reply::Answer(default) }
     }
 }
 
@@ -312,7 +298,7 @@ impl NoAnswerCause {
         }
     }
 
-    fn resolution(self) -> Resolution {
+    pub(super) fn resolution(self) -> Resolution {
         match self {
             NoAnswerCause::Timeout => Resolution::Timeout,
             NoAnswerCause::InputClosed => Resolution::InputClosed,

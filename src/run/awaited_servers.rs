@@ -3,7 +3,9 @@
 use super::active_run::ActiveRun;
 use super::servers::{RunServer, ServerPart};
 use crate::protocol::outbound::{Outcome, Text};
-use crate::protocol::words::{McpState, Warning};
+use crate::protocol::words::McpState;
+
+const SERVER_CHANGED: &str = "The state of an MCP server changed";
 
 impl ActiveRun {
     pub(super) fn server_launched(&mut self, position: usize, state: McpState, words: Text) {
@@ -17,14 +19,14 @@ impl ActiveRun {
             server.words = Some(words);
         }
         if self.servers.session_open && std::mem::replace(&mut server.state, state) != state {
-            self.tell_servers();
+            self.tell_session(SERVER_CHANGED);
         }
         self.without_servers();
     }
 
     pub(super) fn server_told(&mut self, name: String, state: McpState, said: Option<Text>) {
         if self.servers.told(name, state, said) && self.servers.session_open {
-            self.tell_servers();
+            self.tell_session(SERVER_CHANGED);
         }
         self.without_servers();
     }
@@ -36,14 +38,13 @@ impl ActiveRun {
                 server.state = server.launched.unwrap_or(McpState::Pending);
             }
         }
-        let about = self.agent.session(self.servers.states(), &self.settings, self.checkpoints.on);
-        self.effects.tell(about, "The agent's session is open", None);
+        self.tell_session("The agent's session is open");
         self.without_servers();
     }
 
-    fn tell_servers(&mut self) {
+    fn tell_session(&mut self, text: &str) {
         let about = self.agent.session(self.servers.states(), &self.settings, self.checkpoints.on);
-        self.effects.tell(about, "The state of an MCP server changed", None);
+        self.effects.tell(about, text, None);
     }
 
     /// Holds the first prompt until the servers run that it needs.
@@ -56,21 +57,13 @@ impl ActiveRun {
         if self.ladder.is_decided() {
             return;
         }
-        for at in 0..self.servers.list.len() {
-            let server = &mut self.servers.list[at];
-            if server.state != McpState::Failed {
-                continue;
-            }
+        for server in self.servers.list.iter_mut().filter(|server| server.state == McpState::Failed) {
             match server.part {
                 ServerPart::Required => {
                     let failure = server.failure();
                     return self.stop(Outcome::Failed(failure), None);
                 }
-                ServerPart::Optional { warned: false } if self.servers.session_open => {
-                    server.part = ServerPart::Optional { warned: true };
-                    let text = server.warning();
-                    self.effects.warn(Warning::McpUnavailable, text, None);
-                }
+                ServerPart::Optional { warned: false } if self.servers.session_open => server.warn(&mut self.effects),
                 ServerPart::Optional { .. } | ServerPart::AgentsOwn => {}
             }
         }
@@ -95,13 +88,10 @@ impl ActiveRun {
     }
 
     pub(super) fn warn_of_silent_servers(&mut self) {
-        for at in 0..self.servers.list.len() {
-            let server = &mut self.servers.list[at];
-            let is_silent = server.launched == Some(McpState::Pending) && server.state == McpState::Pending;
-            if is_silent && server.part == (ServerPart::Optional { warned: false }) {
-                server.part = ServerPart::Optional { warned: true };
-                let text = server.warning();
-                self.effects.warn(Warning::McpUnavailable, text, None);
+        let unwarned = ServerPart::Optional { warned: false };
+        for server in self.servers.list.iter_mut().filter(|server| server.part == unwarned) {
+            if server.launched == Some(McpState::Pending) && server.state == McpState::Pending {
+                server.warn(&mut self.effects);
             }
         }
     }

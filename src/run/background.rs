@@ -57,7 +57,7 @@ impl ActiveRun {
 
     /// Begins a turn for which the agent needs no prompt, or has it already.
     pub(super) fn begin_unprompted(&mut self, cause: TurnCause) {
-        self.turns.begin_next(cause, self.effects.now, self.budget.usage());
+        self.turns.begin_next(cause, self.effects.now, self.budget.usage);
         // The agent has what it needs, so that after a limit it only goes on.
         self.turns.current.worked = true;
         self.deadlines.active = self.effects.now;

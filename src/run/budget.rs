@@ -1,7 +1,6 @@
 //! The usage that the agent reports, and the limits that the run keeps by what the agent reports.
 
-use crate::agent::limit::Keepers;
-use crate::agent::limit::{Keeper, Limit};
+use crate::agent::limit::{Keeper, Keepers, Limit};
 use crate::protocol::outbound::Usage;
 use crate::protocol::request::Settings;
 
@@ -15,15 +14,15 @@ pub(super) struct Budget {
     disallowed: Option<ToolList>,
     /// The number of calls of the model so far.
     turns: u64,
-    tool_calls: u64,
+    pub(super) tool_calls: u64,
     /// Whether the current call of the model asked for a tool.
     used_tools: bool,
     /// The usage of the current process and of those before it.
-    usage: Usage,
+    pub(super) usage: Usage,
     /// The usage of the processes before the current one.
     earlier: Usage,
     /// The usage of the current process by the driver's count, and its part before this run.
-    counted: Usage,
+    pub(super) counted: Usage,
     counted_before: Usage,
 }
 
@@ -114,18 +113,6 @@ impl Budget {
     /// The remaining money, in US dollars. `None`: no limit.
     pub(super) fn money_left(&self, settings: &Settings) -> Option<f64> {
         settings.max_cost_usd.map(|max| max - self.usage.cost_usd.unwrap_or_default())
-    }
-
-    pub(super) fn tool_calls(&self) -> u64 {
-        self.tool_calls
-    }
-
-    pub(super) fn counted(&self) -> Usage {
-        self.counted
-    }
-
-    pub(super) fn usage(&self) -> Usage {
-        self.usage
     }
 
     /// The list that excludes a tool. An agent that enforces the list itself may try an excluded tool and be

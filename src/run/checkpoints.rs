@@ -35,7 +35,7 @@ impl ActiveRun {
         let why = match to {
             None => "`rewind` must be the id of a checkpoint, such as \"p_1\"",
             Some(_) if is_ending => RUN_IS_ENDING,
-            Some(_) if self.checkpoints.is_rewinding() => "another rewind is running",
+            Some(_) if self.checkpoints.running.is_some() => "another rewind is running",
             Some(_) if !self.turns.is_idle() => "a turn is running, or a prompt waits: cancel the turn first",
             Some(to) => {
                 self.checkpoints.rewinds += 1;

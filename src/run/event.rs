@@ -164,16 +164,9 @@ pub struct AgentEnd {
     pub stderr: Text,
 }
 
-/// The files that changed during a part of the run, including those that the agent reported.
-pub type FoundFiles = Result<Vec<(PathBuf, Action)>, Unseen>;
-
-/// The reason why the changed files are unknown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unseen {
-    Late,
-    /// git failed, or too many files changed.
-    Failed,
-}
+/// The files that changed during a part of the run, including those that the agent reported. Error: the warning that the
+/// list may be incomplete.
+pub type FoundFiles = Result<Vec<(PathBuf, Action)>, &'static str>;
 
 /// The payload of a run.input, with its value read.
 #[derive(Debug)]

@@ -21,11 +21,11 @@ const ESCAPED: usize = 6;
 
 #[derive(Debug, Default)]
 pub(super) struct Messages {
-    count: u64,
+    pub(super) count: u64,
     /// The unfinished messages. Never contains a message that arrived in one piece.
     open: BTreeMap<MessageKey, Message>,
     /// The size of all unfinished messages, in bytes.
-    kept: usize,
+    pub(super) kept: usize,
     /// The last complete message of the agent itself: its number, and a fingerprint of its text.
     last: Option<(u64, Fingerprint)>,
 }
@@ -56,17 +56,11 @@ struct Head {
     parent: Option<CallId>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Heard {
     cutter: QuestionCutter,
     asks: Asks,
     finder: Finder,
-}
-
-impl Heard {
-    fn new() -> Heard {
-        Heard { cutter: QuestionCutter::new(), asks: Asks::default(), finder: Finder::default() }
-    }
 }
 
 pub(super) struct Piece {
@@ -111,10 +105,6 @@ impl Messages {
         Messages { count, ..Messages::default() }
     }
 
-    pub(super) fn count(&self) -> u64 {
-        self.count
-    }
-
     /// Returns the markers of the message once it is complete.
     pub(super) fn piece(
         &mut self,
@@ -127,7 +117,8 @@ impl Messages {
             let count = &mut self.count;
             let message = self.open.entry(key).or_insert_with(|| {
                 *count += 1;
-                Message::new(*count, &piece)
+                let head = Head { number: *count, reasoning: piece.reasoning, parent: piece.parent };
+                Message { head, heard: piece.own.then(Heard::default), ..Message::default() }
             });
             self.kept -= message.kept;
             message.push(&piece.text, false, rules, out);
@@ -148,10 +139,6 @@ impl Messages {
         let message = self.open.remove(&key)?;
         self.kept -= message.kept;
         Some(message)
-    }
-
-    pub(super) fn held_bytes(&self) -> usize {
-        self.kept
     }
 
     fn whole(&mut self, piece: Piece, rules: &Rules<'_>, out: &mut dyn FnMut(Progress)) -> Marks {
@@ -210,14 +197,6 @@ impl Messages {
 }
 
 impl Message {
-    fn new(number: u64, first: &Piece) -> Message {
-        Message {
-            head: Head { number, reasoning: first.reasoning, parent: first.parent },
-            heard: first.own.then(Heard::new),
-            ..Message::default()
-        }
-    }
-
     fn size(&self) -> usize {
         let markers = self.heard.as_ref().map_or(0, |heard| heard.cutter.held_bytes());
         self.waiting.len() + self.stream.held() + markers

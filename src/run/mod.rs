@@ -25,7 +25,6 @@ mod part;
 mod parts;
 mod provider_limit;
 mod questions;
-mod rewind_state;
 mod servers;
 mod step;
 mod steps;
@@ -39,7 +38,7 @@ mod turns;
 
 pub use event::{
     AgentEnd, CheckpointOrder, CheckpointReport, Effect, Event, FoundFiles, OnEof, Origin, ReadInput, Refusal, Start,
-    StopSignal, Unseen,
+    StopSignal,
 };
 pub use open_questions::Answered;
 pub use part::{
@@ -94,7 +93,8 @@ pub struct Run {
     redactor: Redactor,
     exit_code: Option<u8>,
     stopping: Option<Duration>,
-    workflow: Option<WorkflowKind>,
+    /// `None`: the run is a session of the agent.
+    pub(crate) workflow: Option<WorkflowKind>,
     /// The file that the workflow writes or works on.
     target: Option<Text>,
     /// Whether the run of a workflow has begun.
@@ -123,10 +123,6 @@ impl Run {
         }
     }
 
-    pub(crate) fn consist_of(&mut self, workflow: WorkflowKind) {
-        self.workflow = Some(workflow);
-    }
-
     pub fn is_waiting(&self) -> bool {
         matches!(self.phase, Phase::Waiting(_))
     }
@@ -143,9 +139,16 @@ impl Run {
         }
     }
 
+    fn active(&self) -> Option<&ActiveRun> {
+        match &self.phase {
+            Phase::ActiveRun(active) => Some(active),
+            Phase::Waiting(_) | Phase::Between(_) | Phase::Ended => None,
+        }
+    }
+
     /// Whether events of the agent's last line wait. [`Event::More`] must come until none does, before any other line.
     pub fn has_more(&self) -> bool {
-        matches!(&self.phase, Phase::ActiveRun(active) if !active.agent.waiting.is_empty())
+        self.active().is_some_and(|active| !active.agent.waiting.is_empty())
     }
 
     /// The time at which the orchestrator, a signal or a limit requested the end. From then on, the run does not wait
@@ -156,16 +159,13 @@ impl Run {
 
     /// The deadline of the whole run, from the agent's start until an end is decided.
     pub fn deadline(&self) -> Option<Duration> {
-        match &self.phase {
-            Phase::ActiveRun(active) => active.deadlines.run.filter(|_| !active.ladder.is_decided()),
-            Phase::Waiting(_) | Phase::Between(_) | Phase::Ended => None,
-        }
+        self.active().filter(|active| !active.ladder.is_decided())?.deadlines.run
     }
 
     /// Whether the run stops the agent before it has a result. False for a run that has its result and is only told to
     /// end sooner.
     pub(crate) fn is_stopping(&self) -> bool {
-        matches!(&self.phase, Phase::ActiveRun(active) if active.ladder.is_stopping())
+        self.active().is_some_and(|active| active.ladder.is_stopping())
     }
 
     pub fn is_between(&self) -> bool {
@@ -185,7 +185,7 @@ impl Run {
 
     pub(crate) fn begun(&self) -> Duration {
         match &self.phase {
-            Phase::ActiveRun(active) | Phase::Between(active) => active.deadlines.begun(),
+            Phase::ActiveRun(active) | Phase::Between(active) => active.deadlines.begun,
             Phase::Waiting(_) | Phase::Ended => Duration::ZERO,
         }
     }
@@ -197,30 +197,24 @@ impl Run {
     }
 
     pub(crate) fn is_open(&self, question_id: &QuestionId) -> bool {
-        matches!(&self.phase, Phase::ActiveRun(active) if active.questions.find(question_id).is_some())
+        self.active().is_some_and(|active| active.questions.find(question_id).is_some())
     }
 
     /// The settings of the run, while it has an agent.
     pub(crate) fn settings(&self) -> Option<&Settings> {
-        match &self.phase {
-            Phase::ActiveRun(active) => Some(&active.settings),
-            Phase::Waiting(_) | Phase::Between(_) | Phase::Ended => None,
-        }
+        self.active().map(|active| &active.settings)
     }
 
     /// The working directory, if the answer to this question is a path to check.
     pub(crate) fn path_question(&self, question_id: &QuestionId) -> Option<PathBuf> {
-        let Phase::ActiveRun(active) = &self.phase else { return None };
+        let active = self.active()?;
         let ask: &Ask = &active.questions.find(question_id)?.shown;
         matches!(ask.kind, Kind::FilePath).then(|| active.settings.cwd.clone())
     }
 
     /// The time at which the next [`Event::Tick`] is due.
     pub fn next_deadline(&self) -> Option<Duration> {
-        match &self.phase {
-            Phase::ActiveRun(active) => active.next_deadline(),
-            Phase::Waiting(_) | Phase::Between(_) | Phase::Ended => None,
-        }
+        self.active()?.next_deadline()
     }
 
     /// Takes the memory of a body that was emitted, for the next one.
@@ -442,9 +436,11 @@ impl Run {
         self.target = start.workflow.as_ref().and_then(|workflow| workflow.target.clone());
         match ActiveRun::begin(now, &self.random, self.on_eof, run_id, origin.id.clone(), start) {
             Ok(mut active) => {
-                let held = held.into_iter().map(|held| progress_warning(held.warning, &held.line(), held.reply_to));
                 effects.extend(active.effects.list.drain(..1));
-                effects.extend(held);
+                effects.extend(held.into_iter().map(|held| {
+                    let progress = Box::new(Progress::warning(held.warning, held.line()));
+                    Effect::Emit { body: Body::Progress(progress), reply_to: held.reply_to, measure: None }
+                }));
                 let end = active.take_end();
                 effects.append(&mut active.effects.list);
                 self.is_open = active.sums.is_some();
@@ -453,20 +449,9 @@ impl Run {
                     false => self.go_on(now, active, end, effects),
                 }
             }
-            Err(refusal) => {
-                let Refusal { failure, metadata, redactor } = *refusal;
-                self.redactor = redactor.unwrap_or_default();
-                let terminal = Terminal { metadata: Metadata(metadata), ..Terminal::new(Outcome::Failed(failure)) };
-                effects.extend(held.into_iter().map(|held| Effect::Diagnose(format!("warning: {}", held.line()))));
-                effects.push(self.end(terminal, origin.id));
-            }
+            Err(refusal) => self.waiting(now, held, Event::Start(origin, Err(refusal)), effects),
         }
     }
-}
-
-fn progress_warning(warning: Warning, text: &str, reply_to: Option<InboundId>) -> Effect {
-    let progress = Progress::warning(warning, text);
-    Effect::Emit { body: Body::Progress(Box::new(progress)), reply_to, measure: None }
 }
 
 /// Names the last message of an unknown type, which may be a misspelled one.

@@ -2,9 +2,7 @@
 //!
 //! This module makes all decisions about questions; drivers make none.
 
-use super::asked_question::{
-    AlwaysAllowed, BesideAnswer, NoAnswerCause, OpenQuestion, Resolved, denied, shown, shown_subject,
-};
+use super::asked_question::{AlwaysAllowed, BesideAnswer, NoAnswerCause, OpenQuestion, Resolved, shown, shown_subject};
 use super::frame_texts::FrameTexts;
 use crate::agent::{AskKey, Reply};
 use crate::protocol::ids::QuestionId;
@@ -168,7 +166,7 @@ impl OpenQuestions {
             match member.decided(settings, &self.granted) {
                 Some(reply) => resolved.push(member.resolve(reply, Resolution::Policy, false)),
                 None if member.hidden.is_some() => {
-                    let denied = member.resolve(denied(), Resolution::Policy, false);
+                    let denied = member.resolve(Reply::Denied(None), Resolution::Policy, false);
                     resolved.push(Resolved { hidden: member.hidden, ..denied });
                 }
                 None if !settings.interactive => {
@@ -265,9 +263,9 @@ impl OpenQuestions {
         let (mut resolved, mut fails) = (Vec::new(), false);
         let is_late = |group: &&mut Group| cause != NoAnswerCause::Timeout || group.deadline <= now;
         for member in self.groups.iter_mut().filter(is_late).flat_map(Group::open_mut) {
-            let (one, fail) = member.give_up(cause, settings);
-            resolved.push(one);
-            fails |= fail;
+            let one = member.resolve_unanswered(cause, settings);
+            fails |= one.is_none();
+            resolved.push(one.unwrap_or_else(|| member.resolve(Reply::Declined(None), cause.resolution(), false)));
         }
         (resolved, fails)
     }

@@ -3,7 +3,7 @@
 use super::active_run::ActiveRun;
 use super::asked_question::NoAnswerCause;
 use super::turns::{RUN_IS_ENDING, StopCause};
-use super::{Effect, OnEof, Origin};
+use super::{Effect, OnEof, Origin, StopSignal};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::InboundId;
 use crate::protocol::image::Image;
@@ -91,7 +91,8 @@ impl ActiveRun {
             }
         }
         if is_urgent {
-            self.kill_tree();
+            self.ladder.skip_to_kill();
+            self.effects.push(Effect::SignalTree(StopSignal::Kill));
         }
     }
 

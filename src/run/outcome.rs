@@ -21,7 +21,7 @@ use crate::protocol::words::{PromptState, Status, ToolState, Warning};
 
 impl ActiveRun {
     pub(super) fn begin_turn(&mut self, prompt: WaitingPrompt) {
-        self.turns.begin_next(TurnCause::Prompt(prompt.number), self.effects.now, self.budget.usage());
+        self.turns.begin_next(TurnCause::Prompt(prompt.number), self.effects.now, self.budget.usage);
         self.turns.keep_prompt(&prompt, &self.settings);
         self.turns.completion.note_text(&prompt.text);
         self.deadlines.active = self.effects.now;
@@ -159,8 +159,8 @@ impl ActiveRun {
         if !goes_on {
             return Some(outcome);
         }
-        self.turns.end_current(outcome, &self.budget.usage(), &self.settings, &mut self.effects);
-        if !self.turns.current.is_of_agent() {
+        self.turns.end_current(outcome, &self.budget.usage, &self.settings, &mut self.effects);
+        if self.turns.current.cause != TurnCause::Agent {
             self.checkpoint(CheckpointOrder::End);
         }
         if let Some(cause) = self.turns.sent.take() {
@@ -209,7 +209,7 @@ impl ActiveRun {
     /// Ends the conversation once what runs and what waits is finished.
     pub(super) fn close_conversation(&mut self) {
         self.turns.closing |= self.settings.conversation;
-        let is_idle = self.turns.is_over() && !self.checkpoints.is_rewinding();
+        let is_idle = self.turns.is_over() && self.checkpoints.running.is_none();
         if self.turns.closing && is_idle && !self.ladder.is_decided() {
             if self.awaits_background() {
                 return self.await_background();
@@ -236,7 +236,8 @@ impl ActiveRun {
         self.end_tree(end.exit);
         self.agent.process = ProcessState::Ended;
         match &mut self.step {
-            Some(step) => step.note_exit(end.exit),
+            Some(RunningStep::Command(command)) => command.exit = Some(end.exit),
+            Some(RunningStep::Ask(_) | RunningStep::Task) => {}
             None => self.agent.exit = Some(end.exit),
         }
         self.artifacts.report_found(files, &self.texts, &mut self.effects);
@@ -275,9 +276,7 @@ impl ActiveRun {
         if let (Outcome::Failed(failure), true) = (&mut outcome, shown) {
             failure.stderr_tail = Some(Box::new(end.stderr));
         }
-        if let Some(outcome) = self.end_turn(outcome) {
-            self.decide(outcome);
-        }
+        self.end_turn_without_process(outcome);
     }
 
     /// Takes the end, once it is decided and the last process is gone or rests.
@@ -286,7 +285,7 @@ impl ActiveRun {
         let mut end = self.ladder.take_if(is_done)?;
         self.turns.drop_waiting(&mut self.effects);
         if !self.turns.is_over() {
-            self.turns.end_current(end.outcome.clone(), &self.budget.usage(), &self.settings, &mut self.effects);
+            self.turns.end_current(end.outcome.clone(), &self.budget.usage, &self.settings, &mut self.effects);
         }
         if let Outcome::Completed { text, .. } = &end.outcome {
             if let Some(failure) = self.turns.denied_failure(&self.settings) {
@@ -319,7 +318,7 @@ impl ActiveRun {
         Terminal {
             session_id: self.agent.session_id.take().or(untouched),
             artifacts,
-            usage: self.budget.usage(),
+            usage: self.budget.usage,
             duration_ms: self.deadlines.elapsed_ms(self.effects.now),
             metadata: Metadata(self.settings.metadata.take().map(Json::from)),
             unattended,

@@ -28,6 +28,7 @@ pub enum PartWork {
 /// Makes another driver for the agent of a run.
 pub type Remake = Box<dyn Fn() -> Box<dyn Driver> + Send>;
 
+#[derive(Default)]
 pub struct Turn {
     pub start: TurnBegin,
     /// Whether the agent's process may stay after the turn: see [`PartEnd::stays`].
@@ -43,14 +44,7 @@ pub struct Turn {
 
 impl Turn {
     pub fn new_session() -> Turn {
-        Turn {
-            start: TurnBegin::NewSession,
-            keeps_process: false,
-            offers_blocked: false,
-            whole: None,
-            asking_failed: false,
-            guest: None,
-        }
+        Turn::default()
     }
 }
 
@@ -72,8 +66,9 @@ pub struct ShellCommand {
     pub phase: Option<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum TurnBegin {
+    #[default]
     NewSession,
     Resume(SessionId),
     /// In the process that stayed after the last turn.
@@ -154,13 +149,7 @@ pub fn completed(text: impl Into<Text>) -> Outcome {
     Outcome::Completed { text, message_id, text_cut, structured_output, stop_reason }
 }
 
-impl PartSeen {
-    pub(super) fn note_tool(&mut self, category: Category) {
-        self.acted |= does_something(category);
-    }
-}
-
-fn does_something(category: Category) -> bool {
+pub(super) fn does_something(category: Category) -> bool {
     match category {
         Category::Edit | Category::Delete | Category::Move | Category::Execute | Category::Mcp | Category::Other => {
             true
@@ -173,15 +162,13 @@ fn does_something(category: Category) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::PartSeen;
+    use super::does_something;
     use crate::protocol::words::Category;
 
     #[test]
     fn only_a_tool_that_changes_something_counts_as_an_action() {
         for (category, acted) in [(Category::Edit, true), (Category::Execute, true), (Category::Read, false)] {
-            let mut seen = PartSeen::default();
-            seen.note_tool(category);
-            assert_eq!(seen.acted, acted, "{category:?}");
+            assert_eq!(does_something(category), acted, "{category:?}");
         }
     }
 }

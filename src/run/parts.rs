@@ -25,34 +25,19 @@ impl ActiveRun {
         self.effects.begin_part();
         self.deadlines.begin_part(self.effects.now);
         self.artifacts.begin_part();
-        self.messages = Messages::after(self.messages.count());
-        self.tools = Tools::after(self.tools.count());
+        self.messages = Messages::after(self.messages.count);
+        self.tools = Tools::after(self.tools.count);
         self.servers = Servers::new(&settings);
         self.turns = Turns::first(self.effects.now, self.turns.prompts, &settings);
         self.background.clear();
         (self.step, self.blocked, self.seen) = Default::default();
         let last = std::mem::replace(&mut self.settings, settings);
-        let counted = std::mem::take(&mut self.budget).counted();
+        let counted = std::mem::take(&mut self.budget).counted;
         if self.ladder.is_decided() {
             return;
         }
         match work {
-            PartWork::Turn(Turn { start: TurnBegin::SameProcess, keeps_process, offers_blocked, whole, .. }) => {
-                self.whole = whole;
-                self.agent.keeps_process = keeps_process;
-                self.blocked = offers_blocked.then(BlockedText::default);
-                self.go_on_in_process(last, counted);
-                self.effects.status(Status::Running, "The agent is working", None);
-                let prompt = self.settings.prompt.clone();
-                self.drive(|driver, out| driver.follow_up(&prompt, &[], out));
-            }
-            PartWork::Turn(mut turn) | PartWork::Rest(mut turn) => {
-                if let Some(guest) = turn.guest.take() {
-                    self.agent.invite(guest, last);
-                    self.effects.starts_agent(self.settings.agent.clone());
-                }
-                self.begin_in_new_process(turn);
-            }
+            PartWork::Turn(turn) | PartWork::Rest(turn) => self.begin_turns(turn, last, counted),
             PartWork::Leave => {
                 self.go_on_in_process(last, counted);
                 self.decide(completed(""));
@@ -73,23 +58,32 @@ impl ActiveRun {
         self.deadlines.begin_run(self.effects.now, &self.settings);
     }
 
-    fn begin_in_new_process(&mut self, turn: Turn) {
-        let Turn { start, keeps_process, offers_blocked, whole, asking_failed, guest: _ } = turn;
-        self.whole = whole;
+    fn begin_turns(&mut self, turn: Turn, last: Settings, counted: Usage) {
+        let Turn { start, keeps_process, offers_blocked, whole, asking_failed, guest } = turn;
+        (self.whole, self.agent.keeps_process) = (whole, keeps_process);
+        self.blocked = offers_blocked.then(BlockedText::default);
         let mut out = DriverOutput::default();
         let launch = match start {
+            TurnBegin::SameProcess => {
+                self.go_on_in_process(last, counted);
+                self.effects.status(Status::Running, "The agent is working", None);
+                let prompt = self.settings.prompt.clone();
+                return self.drive(|driver, out| driver.follow_up(&prompt, &[], out));
+            }
             TurnBegin::NextProcess => {
                 self.agent.begin_next_process();
                 self.agent.driver.follow_up(&self.settings.prompt, &[], &mut out);
                 out.relaunch.take().map(|launch| *launch).ok_or_else(gone)
             }
-            TurnBegin::NewSession | TurnBegin::Resume(_) | TurnBegin::SameProcess => {
+            TurnBegin::NewSession | TurnBegin::Resume(_) => {
+                if let Some(guest) = guest {
+                    self.agent.invite(guest, last);
+                    self.effects.starts_agent(self.settings.agent.clone());
+                }
                 self.agent.begin_session();
                 limit::launch(&self.settings, self.agent.driver.as_mut(), &mut out)
             }
         };
-        self.agent.keeps_process = keeps_process;
-        self.blocked = offers_blocked.then(BlockedText::default);
         self.budget = Budget::new(&self.settings, &self.features().keepers);
         self.tell_missing(None, asking_failed);
         match launch {
@@ -115,7 +109,7 @@ impl ActiveRun {
 
     pub(super) fn end_part(&mut self, mut outcome: Outcome) -> PartEnd {
         let (unattended, completion) = self.turns.take_sums();
-        let usage = self.budget.usage();
+        let usage = self.budget.usage;
         let sums = self.sums.get_or_insert_default();
         sums.usage = sums.usage.plus(&usage);
         sums.unattended.join(unattended);
@@ -149,7 +143,7 @@ impl ActiveRun {
             session_id: self.agent.session_id.clone(),
             takes_turns: self.agent.driver.takes_turns(),
             usage,
-            tool_calls: self.budget.tool_calls(),
+            tool_calls: self.budget.tool_calls,
             denied: self.denied,
             seen,
             output,

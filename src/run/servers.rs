@@ -3,12 +3,12 @@
 //! Until the session is open, an agent may start a server again, so the reports of launchers only count from then on. What
 //! the agent itself says counts at once.
 
+use super::effects::Effects;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::{McpServerState, Text};
 use crate::protocol::request::{McpServer, Settings};
-use crate::protocol::sentence::Sentence;
 use crate::protocol::terms::sentence;
-use crate::protocol::words::McpState;
+use crate::protocol::words::{McpState, Warning};
 use std::time::Duration;
 
 const NAME_CHARS: usize = 64;
@@ -120,18 +120,21 @@ impl RunServer {
         Failure::new(Code::AgentStartFailed, message).saying((!words.is_empty()).then(|| words.to_owned()))
     }
 
-    pub(super) fn warning(&self) -> Sentence {
+    /// Warns that it is not available.
+    pub(super) fn warn(&mut self, effects: &mut Effects) {
+        self.part = ServerPart::Optional { warned: true };
         let words = self.words.as_ref().map(Text::unredacted).unwrap_or_default();
         let last = words.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
         let label = self.label();
-        match last {
-            "" => format!("The MCP server {label} is not available").into(),
-            last => format!("The MCP server {label} is not available: {}", short(last, WORDS_CHARS)).into(),
-        }
+        let text = match last {
+            "" => format!("The MCP server {label} is not available"),
+            last => format!("The MCP server {label} is not available: {}", short(last, WORDS_CHARS)),
+        };
+        effects.warn(Warning::McpUnavailable, text, None);
     }
 }
 
 /// The beginning of a text, in one line.
-pub(super) fn short(text: &str, chars: usize) -> String {
+fn short(text: &str, chars: usize) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(chars).collect()
 }

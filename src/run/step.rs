@@ -19,7 +19,7 @@ pub(super) enum RunningStep {
 #[derive(Default)]
 pub(super) struct CommandRun {
     phase: Option<String>,
-    exit: Option<AgentExit>,
+    pub(super) exit: Option<AgentExit>,
     stream: Stream,
     cleaner: Cleaner,
     pub(super) tail: String,
@@ -35,18 +35,6 @@ impl RunningStep {
             RunningStep::Command(command) => (command.exit, command.tail, None),
             RunningStep::Ask(reply) => (None, String::new(), reply),
             RunningStep::Task => (None, String::new(), None),
-        }
-    }
-
-    pub(super) fn read_line(&mut self, line: &Line<'_>, redactor: &Redactor) {
-        if let RunningStep::Command(command) = self {
-            command.read_line(line, redactor);
-        }
-    }
-
-    pub(super) fn note_exit(&mut self, exit: AgentExit) {
-        if let RunningStep::Command(command) = self {
-            command.exit = Some(exit);
         }
     }
 
@@ -71,7 +59,7 @@ impl RunningStep {
 }
 
 impl CommandRun {
-    fn read_line(&mut self, line: &Line<'_>, redactor: &Redactor) {
+    pub(super) fn read_line(&mut self, line: &Line<'_>, redactor: &Redactor) {
         match line {
             Line::Text(text) => {
                 // Keeps the final state of the line on a terminal, because progress bars overwrite themselves.

@@ -61,14 +61,7 @@ impl ActiveRun {
         }
     }
 
-    pub(super) fn kill_tree(&mut self) {
-        self.ladder.skip_to_kill();
-        self.effects.push(Effect::SignalTree(StopSignal::Kill));
-    }
-}
-
-/// A rest: after a completed turn the process stays, for a further turn in a later part of the run.
-impl ActiveRun {
+    /// After a completed turn, a process that can stay rests, for a further turn in a later part of the run.
     pub(super) fn release_agent(&mut self) {
         let can_stay = self.agent.driver.takes_turns() && !self.features().process_per_turn;
         // The search for changed files has a limit of its own.

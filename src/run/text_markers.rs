@@ -168,11 +168,13 @@ const LONGEST: usize = 64 << 10;
 #[derive(Debug)]
 pub(super) struct QuestionCutter(Cutter);
 
-impl QuestionCutter {
-    pub(super) fn new() -> QuestionCutter {
+impl Default for QuestionCutter {
+    fn default() -> QuestionCutter {
         QuestionCutter(Cutter::new(BEGIN, LONGEST))
     }
+}
 
+impl QuestionCutter {
     pub(super) fn push<'a>(&mut self, text: &'a Text, done: bool, asks: &mut Asks) -> Cow<'a, Text> {
         let mut take = |json: &str| questions(json).map(|found| asks.extend(found)).is_some();
         self.0.push(text.unredacted(), done, &mut take).map_or(Cow::Borrowed(text), |rest| Cow::Owned(rest.into()))
@@ -184,7 +186,7 @@ impl QuestionCutter {
 }
 
 pub(super) fn cut<'a>(text: &'a Text, asks: &mut Asks) -> Cow<'a, Text> {
-    if text.contains(BEGIN) { QuestionCutter::new().push(text, true, asks) } else { Cow::Borrowed(text) }
+    if text.contains(BEGIN) { QuestionCutter::default().push(text, true, asks) } else { Cow::Borrowed(text) }
 }
 
 /// `None`: the marker is invalid.
@@ -337,7 +339,7 @@ mod tests {
         let whole = Text::from(text.as_str());
         let whole = cut(&whole, &mut Asks::default());
         for cut in 0..=text.len() {
-            let (mut cutter, mut asks) = (QuestionCutter::new(), Asks::default());
+            let (mut cutter, mut asks) = (QuestionCutter::default(), Asks::default());
             let (first, second) = (text[..cut].into(), text[cut..].into());
             let (first, second) = (cutter.push(&first, false, &mut asks), cutter.push(&second, true, &mut asks));
             let joined = [first.unredacted(), second.unredacted()].concat();

@@ -10,13 +10,13 @@ use std::time::Duration;
 
 #[derive(Debug, Default)]
 pub(super) struct Tools {
-    count: u64,
+    pub(super) count: u64,
     running: BTreeMap<CallKey, Call>,
     /// The time when each running call began, by its number.
     began: BTreeMap<u64, Duration>,
     over: EndedCalls,
     /// The size of all running calls, in bytes.
-    kept: usize,
+    pub(super) kept: usize,
 }
 
 pub(super) struct CallDescription {
@@ -103,10 +103,6 @@ impl Tools {
     /// Creates an empty list that continues the numbers of earlier parts.
     pub(super) fn after(count: u64) -> Tools {
         Tools { count, ..Tools::default() }
-    }
-
-    pub(super) fn count(&self) -> u64 {
-        self.count
     }
 
     /// A new description of a call without a title keeps the old title. Returns the progress of a new call.
@@ -197,10 +193,6 @@ impl Tools {
     pub(super) fn id(&self, key: CallKey) -> Option<CallId> {
         let number = self.running.get(&key).map(|call| call.number);
         number.or_else(|| self.over.number(key)).map(CallId)
-    }
-
-    pub(super) fn held_bytes(&self) -> usize {
-        self.kept
     }
 
     /// The time at which the latest running call began.

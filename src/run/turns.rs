@@ -27,6 +27,7 @@ const INTERRUPT_LIMIT: Duration = Duration::from_secs(2);
 pub(super) const RUN_IS_ENDING: &str = "the run is ending";
 
 /// The turns of a run. A run that is not a conversation has one, and further ones only for prompts that wait.
+#[derive(Default)]
 pub(super) struct Turns {
     pub(super) current: CurrentTurn,
     past: Past,
@@ -45,7 +46,7 @@ pub(super) struct Turns {
 pub(super) struct CurrentTurn {
     /// The number of the turn, from 1.
     pub(super) number: u64,
-    cause: TurnCause,
+    pub(super) cause: TurnCause,
     pub(super) state: TurnState,
     pub(super) began: Duration,
     /// The usage of the run when the turn began.
@@ -152,10 +153,6 @@ impl CurrentTurn {
         CurrentTurn { number, cause, began: now, usage_before, ..CurrentTurn::default() }
     }
 
-    pub(super) fn is_of_agent(&self) -> bool {
-        self.cause == TurnCause::Agent
-    }
-
     pub(super) fn is_running(&self) -> bool {
         matches!(self.state, TurnState::Running)
     }
@@ -168,16 +165,8 @@ impl Turns {
         [settings.system_prompt.as_deref().unwrap_or_default(), &settings.prompt]
             .iter()
             .for_each(|prompt| completion.note_prompt(prompt));
-        Turns {
-            completion,
-            current: CurrentTurn::begin(1, TurnCause::Start, now, Usage::default()),
-            past: Past::default(),
-            waiting: VecDeque::new(),
-            sent: None,
-            prompts,
-            closing: false,
-            limits: LimitWaits::default(),
-        }
+        let current = CurrentTurn::begin(1, TurnCause::Start, now, Usage::default());
+        Turns { completion, current, prompts, ..Turns::default() }
     }
 
     /// `usage`: of the run so far.

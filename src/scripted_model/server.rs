@@ -120,17 +120,13 @@ impl Memory {
         };
         let conversation = matches!(asked, RequestPurpose::Conversation { .. });
         self.log.push(HeardRequest { line, conversation, body: body.clone() });
-        let number = self.log.len();
-        match asked {
-            RequestPurpose::Conversation { stream } => {
-                Turn::Reply { reply: self.scenario.next(), stream, number, body }
-            }
-            RequestPurpose::Aside { stream, answer } => {
-                Turn::Reply { reply: ModelReply::saying(&answer), stream, number, body }
-            }
-            RequestPurpose::Fixed(answer) => Turn::Fixed(answer),
-            RequestPurpose::Unknown => Turn::Unknown,
-        }
+        let (reply, stream) = match asked {
+            RequestPurpose::Conversation { stream } => (self.scenario.next(), stream),
+            RequestPurpose::Aside { stream, answer } => (ModelReply::saying(&answer), stream),
+            RequestPurpose::Fixed(answer) => return Turn::Fixed(answer),
+            RequestPurpose::Unknown => return Turn::Unknown,
+        };
+        Turn::Reply { reply, stream, number: self.log.len(), body }
     }
 
     fn of_conversation(&mut self, stream: bool, body: &Value) -> RequestPurpose {
@@ -181,23 +177,16 @@ impl Connection {
             return self.refuse(refusal, out);
         }
         if reply.hang && reply.say.is_empty() {
-            self.hang();
-            return Ok(());
-        }
-        if !stream && reply.cut {
-            return Ok(());
+            return self.hang();
         }
         if !stream {
-            return http::whole(&mut out, 200, "", &self.wire.format().whole(answer));
+            return if reply.cut { Ok(()) } else { http::whole(&mut out, 200, "", &self.wire.format().whole(answer)) };
         }
         http::begin(&mut out, reply.cut)?;
         for step in self.wire.format().steps(answer) {
             match step {
                 StreamStep::Pause => thread::sleep(Duration::from_millis(reply.pause_ms)),
-                StreamStep::Hang => {
-                    self.hang();
-                    return Ok(());
-                }
+                StreamStep::Hang => return self.hang(),
                 StreamStep::Cut => return Ok(()),
                 StreamStep::Event(text) => http::event(&mut out, &text)?,
             }
@@ -210,7 +199,9 @@ impl Connection {
         http::whole(&mut out, refusal.status, &retry, &self.wire.format().error(refusal))
     }
 
-    fn hang(&self) {
+    /// Waits for the end of the model.
+    fn hang(&self) -> io::Result<()> {
         let _ = self.ends.recv();
+        Ok(())
     }
 }

@@ -19,13 +19,18 @@ mod posix;
 #[cfg(not(all(target_os = "linux", feature = "linux")))]
 use posix as form;
 
-pub use form::ControlGroup;
+pub use form::{ControlGroup, become_subreaper};
 pub(crate) use form::{
     DEFAULT_PATH, FATAL_SIGNALS, Killer, OWN_FILE, PIPE_BUF, Reservation, SANDBOX_DEVICES, SANDBOX_LINKS,
-    SANDBOX_SYSTEM, SHORTFALL, adopted, become_subreaper, carries, controlling_terminal, descendants, enter_namespaces,
-    file_tick, group_keeps_number, group_lives, hide_memory, hides_environment, ignored_signals, is_executable,
-    is_same_user, keeps_descendants, lost_sight, newest_pid, obstacle, parent_holds, processes, protect, random,
-    read_now, read_process, reopen_stdout, reserve, restrict, sandbox_version, send, share_blocks, start_time,
+    SANDBOX_SYSTEM, SHORTFALL, adopted, carries, controlling_terminal, descendants, enter_namespaces, file_tick,
+    group_keeps_number, group_lives, hide_memory, hides_environment, ignored_signals, is_executable, is_same_user,
+    keeps_descendants, lost_sight, newest_pid, obstacle, parent_holds, processes, protect, random, read_now,
+    read_process, reopen_stdout, reserve, restrict, sandbox_version, send, share_blocks,
 };
 pub(crate) use process::{Id, ProcessInfo, from_pid, signal_group, to_pid};
 pub(crate) use sandbox::{Access, Grants};
+
+/// The start time of [`Id`], even of a zombie. `None`: the process does not exist.
+pub(crate) fn start_time(pid: u32) -> Option<u64> {
+    read_process(pid).map(|process| process.id.1)
+}

@@ -25,8 +25,7 @@ pub(super) fn read(question: &Question, line: &str, home: Option<&str>) -> Meani
     let read = match (&ask.kind, text, &ask.default) {
         (_, "", Some(default)) => raw(&default.unredacted()),
         (Kind::Text | Kind::Secret | Kind::FilePath, "", None) if !ask.required => raw(&()),
-        (Kind::Confirm, "", None) if !ask.required => raw(&()),
-        (Kind::Select { multiple: false, .. }, "", None) if !ask.required => raw(&()),
+        (Kind::Confirm | Kind::Select { multiple: false, .. }, "", None) if !ask.required => raw(&()),
         (Kind::Confirm, ..) => raw(&text),
         // Enter alone does not mean an empty text.
         (Kind::Text | Kind::Secret, "", None) => Err("An answer is required. Ctrl-D declines to give one.".into()),
@@ -96,17 +95,14 @@ pub(super) fn key(value: &str) -> Option<&'static str> {
 /// The value of an option by its name or number, or a free text.
 fn one(all: &[Choice], allow_other: bool, text: &str) -> Result<String, String> {
     let same = |name: &str| name.trim().to_lowercase() == text.to_lowercase();
-    if let Some(choice) = all.iter().find(|c| c.value == text).or_else(|| all.iter().find(|c| same(c.label.shown()))) {
-        return Ok(choice.value.shown().to_owned());
-    }
-    if let Some(choice) = yes_or_no(all, text) {
+    let by_value = all.iter().find(|c| c.value == text);
+    let by_label = || all.iter().find(|c| same(c.label.shown()));
+    let by_number = || all.get(digits(text)?.parse::<usize>().ok()?.checked_sub(1)?);
+    let chosen = by_value.or_else(by_label).or_else(|| yes_or_no(all, text)).or_else(by_number);
+    if let Some(choice) = chosen {
         return Ok(choice.value.shown().to_owned());
     }
     let range = format!("Answer with a number from 1 to {}.", all.len());
-    let at = digits(text).and_then(|digits| digits.parse::<usize>().ok()?.checked_sub(1));
-    if let Some(choice) = at.and_then(|at| all.get(at)) {
-        return Ok(choice.value.shown().to_owned());
-    }
     match allow_other {
         true if !text.is_empty() && !is_slip(all, text) => Ok(text.to_owned()),
         true => Err(format!("{range} Your own text must be more than numbers, y or n.")),

@@ -4,6 +4,7 @@ use super::answer::{self, Meaning};
 use super::editor::{AnswerEnd, Editor, Face, TOO_LONG};
 use super::prompt;
 use super::screen::{Look, Shown};
+use crate::clean::one_line;
 use crate::engine::InAdvance;
 use crate::io::tty::{EchoOff, KeyMode, KeyWish, Keyboard};
 use crate::protocol::ids::QuestionId;
@@ -43,7 +44,7 @@ pub(super) struct Asking {
     since: Option<Instant>,
     keyboard: Option<Keyboard>,
     /// Whether keys are read while no question is open too.
-    stays: bool,
+    pub(super) stays: bool,
     /// Whether the question waits until this process has the terminal again.
     away: bool,
     told: bool,
@@ -87,10 +88,6 @@ impl Asking {
         Asking { look, keyboard, home, ..Asking::default() }
     }
 
-    pub(super) fn stay(&mut self) {
-        self.stays = true;
-    }
-
     /// Whether keys that were read at this time belong to the open question.
     pub(super) fn takes(&self, read: Instant) -> bool {
         self.since.is_some_and(|since| read >= since)
@@ -114,9 +111,8 @@ impl Asking {
         // Nobody can answer, and the end of the question has a line of its own.
         if self.keyboard.is_none() {
             self.in_advance.remove(&question.question_id);
-            return Shown::lines(
-                question.error.as_ref().map(|why| prompt::refused(why, &self.look)).unwrap_or_default(),
-            );
+            let refusal = |why: &Text| prompt::refusal(&one_line(why.shown()), &self.look);
+            return Shown::lines(question.error.as_ref().map(refusal).unwrap_or_default());
         }
         // If an answer given in advance does not fit, the person answers.
         let was_counted = self.in_advance.remove(&question.question_id).is_some();
@@ -211,7 +207,7 @@ impl Asking {
     fn take_keys(&mut self, secret: bool) {
         let Some(keyboard) = &self.keyboard else { return };
         let wish = KeyWish { secret, marks: self.look.escapes };
-        let same = self.mode.take().filter(|mode| mode.wanted() == wish);
+        let same = self.mode.take().filter(|mode| mode.wanted == wish);
         self.mode = same.or_else(|| keyboard.take_keys(wish));
     }
 
@@ -283,7 +279,7 @@ impl Asking {
     }
 
     pub(super) fn typed(&mut self, keys: &[u8], read: Instant, now: Instant, width: usize) -> Reaction {
-        let Some(first) = self.waiting.front().filter(|_| self.since.is_some_and(|since| read >= since)) else {
+        let Some(first) = self.waiting.front().filter(|_| self.takes(read)) else {
             return Reaction::default();
         };
         let face = self.face(first, now, width);

@@ -1,13 +1,15 @@
 //! The line at which a person types the prompts of a conversation. It shows while the agent waits for a prompt, and
 //! while something is typed. Typed prompts become the messages of an orchestrator.
 
+use super::TerminalPeer;
 use super::editor::{AnswerEnd, Editor, Face, KeyEffect, TOO_LONG, echo_of};
 use super::prompt;
-use super::screen::{Ink, Look, PromptLine};
+use super::screen::{Ink, Look, PromptLine, Shown};
 use super::slash::{ChatFacts, ChatPlace, ChosenSettings, Entered};
 use super::tools::painted;
 use super::width;
 use crate::clean::{one_line, whole};
+use crate::engine::Understood;
 use crate::protocol::ids::{InboundId, PromptId};
 use crate::protocol::inbound::{CancelScope, Inbound, Message};
 use crate::protocol::outbound::{Progress, ProgressKind};
@@ -28,13 +30,13 @@ const MENTION: usize = 60;
 const TWICE: Duration = Duration::from_secs(1);
 const HELP: &str = "Type a prompt. /help: more, Alt-Enter: new line, Ctrl-C: cancel, Ctrl-D: end.\n";
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Chat {
     look: Look,
     stage: Stage,
-    editor: Editor,
+    pub(super) editor: Editor,
     /// Whether no further prompt comes.
-    closing: bool,
+    pub(super) closing: bool,
     /// Whether the conversation goes on with other settings after its end.
     goes_on: bool,
     /// The prompts that the run has not reported yet, by message id.
@@ -49,11 +51,12 @@ pub(super) struct Chat {
     runs_raw: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 enum Stage {
     /// The first prompt begins the run, with these fields.
     Opening(Box<Options>),
     /// The first prompt is known, and the run has not begun.
+    #[default]
     Starting,
     Working,
     Idle,
@@ -77,36 +80,51 @@ pub(super) struct LineEffect {
     pub(super) meant: Option<Inbound>,
 }
 
-impl Chat {
-    pub(super) fn new(look: Look, opening: Option<Options>, around: ChatPlace) -> Chat {
-        Chat {
-            look,
-            stage: opening.map_or(Stage::Starting, |options| Stage::Opening(Box::new(options))),
-            editor: if look.escapes { Editor::with_history() } else { Editor::default() },
-            closing: false,
-            goes_on: false,
-            sent: HashMap::new(),
-            waiting: HashMap::new(),
-            count: 0,
-            interrupted: None,
-            last_said: String::new(),
-            first_line: None,
-            known: ChatFacts::of(around),
-            runs_raw: false,
-        }
+impl TerminalPeer {
+    /// `opening`: the fields of run.start if its prompt is typed too.
+    pub fn converse(&mut self, opening: Option<Options>, around: ChatPlace) {
+        self.asking.stays = true;
+        self.chat = Some(Chat::new(self.look, opening, around));
+        self.wake_at = Some(Instant::now());
     }
 
-    pub(super) fn take_first_line(&mut self) -> Option<String> {
-        self.first_line.take()
+    /// The first line of the prompt that began the run, if it was typed.
+    pub fn take_first_line(&mut self) -> Option<String> {
+        self.chat.as_mut()?.first_line.take()
     }
 
-    pub(super) fn again(&self) -> Option<&ChosenSettings> {
-        self.goes_on.then_some(&self.known.chosen)
+    /// The settings with which the conversation is to go on after its end. `None`: it is over.
+    pub fn again(&self) -> Option<&ChosenSettings> {
+        self.chat.as_ref().filter(|chat| chat.goes_on).map(|chat| &chat.known.chosen)
     }
 
     /// Keeps the settings from now on. `why`: a clause about the conversation.
     pub(super) fn keep_settings(&mut self, why: &'static str) {
-        self.known.around.keeps.get_or_insert(why);
+        self.chat.iter_mut().for_each(|chat| _ = chat.known.around.keeps.get_or_insert(why));
+    }
+
+    /// Whether a person types, so that only whole lines may show.
+    pub(super) fn is_typed_at(&self) -> bool {
+        self.asking.is_open() || self.chat.as_ref().is_some_and(Chat::is_open)
+    }
+
+    pub(super) fn stepped(&mut self, step: LineEffect, now: Instant) -> Understood {
+        let LineEffect { echo, lines, meant } = step;
+        let mut chunk = self.place(Shown::lines(lines), now);
+        chunk.before.splice(0..0, echo.into_bytes());
+        Understood { chunk, messages: meant.into_iter().collect() }
+    }
+}
+
+impl Chat {
+    fn new(look: Look, opening: Option<Options>, around: ChatPlace) -> Chat {
+        Chat {
+            look,
+            stage: opening.map_or(Stage::Starting, |options| Stage::Opening(Box::new(options))),
+            editor: if look.escapes { Editor::with_history() } else { Editor::default() },
+            known: ChatFacts::of(around),
+            ..Chat::default()
+        }
     }
 
     /// The lines before the first prompt line: the agent and the session, and the keys.
@@ -129,10 +147,6 @@ impl Chat {
                 Stage::Starting | Stage::Working | Stage::Sent => !self.editor.is_empty(),
                 Stage::Over => false,
             }
-    }
-
-    pub(super) fn is_closing(&self) -> bool {
-        self.closing
     }
 
     fn is_working(&self) -> bool {
@@ -158,10 +172,6 @@ impl Chat {
         let text = before + &behind;
         self.editor.clear();
         if text.trim().is_empty() { String::new() } else { self.dim(&format!("  not sent: {}\n", mention(&text))) }
-    }
-
-    pub(super) fn drop_unfinished_key(&mut self) {
-        self.editor.drop_unfinished_key();
     }
 
     pub(super) fn typed(&mut self, keys: &[u8], width: usize) -> LineEffect {

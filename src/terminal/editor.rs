@@ -259,7 +259,7 @@ impl Editor {
     fn last_line(&self) -> usize {
         match self.text.last() {
             Some(b'\n') => self.text.len() - 1,
-            Some(_) | None => self.text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1),
+            Some(_) | None => self.last_line_begins(),
         }
     }
 

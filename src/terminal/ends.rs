@@ -98,7 +98,7 @@ impl TerminalPeer {
             Outcome::Completed { .. } => {}
             Outcome::Failed(failure) => shown.lines.push_str(&self.failed(failure)),
             // The person ended a conversation without a completed turn.
-            Outcome::Cancelled { .. } if self.chat.as_ref().is_some_and(Chat::is_closing) => {}
+            Outcome::Cancelled { .. } if self.chat.as_ref().is_some_and(|chat| chat.closing) => {}
             Outcome::Cancelled { .. } => shown.lines.push_str("spektacular: cancelled\n"),
         }
         shown.lines.push_str(&self.denials());

@@ -10,13 +10,11 @@ mod answer;
 mod ask;
 mod chat;
 mod claims;
-mod converse;
 mod editor;
 mod ends;
 mod log;
 mod markdown;
 mod phases;
-mod plan;
 mod prompt;
 mod screen;
 mod slash;
@@ -45,7 +43,6 @@ use ask::{Asking, Reaction};
 use chat::Chat;
 use claims::Claims;
 use markdown::Page;
-use phases::PhaseLine;
 use screen::{Below, Screen, Shown};
 use speech::Speech;
 use std::collections::{BTreeMap, HashSet};
@@ -115,7 +112,7 @@ impl TerminalPeer {
 
     fn place(&mut self, mut shown: Shown, now: Instant) -> Chunk {
         let width = self.width();
-        if self.look.live && self.work.goes_on() {
+        if self.look.live && self.work.began.is_some() {
             self.asking.switch_echo_off();
         }
         if !shown.lines.is_empty() || !shown.prompt.is_empty() {
@@ -162,7 +159,7 @@ impl TerminalPeer {
 
     /// Sets the wake-up for the next second of the countdown or the status line, or for a word that is held back.
     fn set_alarm(&mut self, now: Instant) {
-        let next = match (self.look.live && self.work.goes_on(), self.is_typed_at()) {
+        let next = match (self.look.live && self.work.began.is_some(), self.is_typed_at()) {
             (false, _) => None,
             (true, true) => self.asking.counts_at(now),
             (true, false) => self.work.changes_at(now).filter(|_| self.look.detail > Detail::Quiet),
@@ -267,7 +264,7 @@ impl TerminalPeer {
             self.work.status(*status, *until, now);
             agent.iter().for_each(|agent| self.note_successor(agent));
             if self.chat.as_mut().is_some_and(|chat| chat.status(*status)) {
-                self.work.begin_again(now);
+                self.work.began = Some(now);
                 self.speech.said = false;
             }
         }
@@ -307,11 +304,7 @@ impl TerminalPeer {
                 let took = self.work.tool(*call_id, line, &[], *state, now);
                 Shown::lines(self.command((line, hint), *state, took, output.as_ref()))
             }
-            ProgressKind::Phase { phase: _, title, number, of, attempt, state, agent: _ } => {
-                let (title, text) = (title.shown(), line.as_str());
-                let (number, of, attempt, state) = (*number, *of, *attempt, *state);
-                Shown::lines(self.phase(&PhaseLine { title, number, of, attempt, state, text }))
-            }
+            ProgressKind::Phase { .. } => Shown::lines(self.phase(progress)),
             ProgressKind::Tool { call_id: call, category, state, output, exit_code, diff, locations, .. } => {
                 let (line, hint) = state.title(&line);
                 let is_known = *state != ToolState::Started && self.approved.remove(line);
@@ -327,7 +320,7 @@ impl TerminalPeer {
             ProgressKind::Plan(_) if self.implements => Shown::default(),
             ProgressKind::Plan(entries) | ProgressKind::Todo(entries) => Shown::lines(self.plan(entries)),
             ProgressKind::Usage(usage) => {
-                self.work.cost(usage.cost_usd);
+                self.work.cost = usage.cost_usd;
                 Shown::default()
             }
             ProgressKind::Warning { code: Warning::EmptyResult, .. } => Shown::default(),
@@ -341,7 +334,7 @@ impl TerminalPeer {
                 self.unseen(progress, now)
             }
             ProgressKind::Session { session_id, agent_version, model, .. } => {
-                let (version, model) = (text(agent_version), text(model));
+                let [version, model] = [agent_version, model].map(|text| text.as_ref().map(Text::shown));
                 Shown::lines(self.session(session_id.as_deref(), version, model))
             }
             ProgressKind::Heartbeat { idle_s, waiting_on } => Shown::lines(self.sign_of_life(*idle_s, *waiting_on)),
@@ -355,13 +348,7 @@ impl TerminalPeer {
         let width = self.width();
         if self.look.page { self.page.lay_out(&text, done, width) } else { text }
     }
-}
 
-fn text(text: &Option<Text>) -> Option<&str> {
-    text.as_ref().map(|text| text.shown())
-}
-
-impl TerminalPeer {
     fn enter_pressed(&mut self) -> Chunk {
         let wiped = if self.asking.is_echo_off() { String::new() } else { self.screen.entered() };
         let mut chunk = self.place(Shown::default(), Instant::now());
@@ -385,7 +372,7 @@ impl TerminalPeer {
         let now = Instant::now();
         // Another program may have changed the terminal's modes meanwhile.
         self.asking.leave();
-        self.chat.iter_mut().for_each(Chat::drop_unfinished_key);
+        self.chat.iter_mut().for_each(|chat| chat.editor.drop_unfinished_key());
         self.alert.met();
         let shown = self.asking.prompt(now);
         self.place(shown, now)

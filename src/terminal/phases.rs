@@ -5,7 +5,7 @@ use super::screen::{Detail, Ink};
 use super::width;
 use super::work::span;
 use crate::clean::{one_line, whole};
-use crate::protocol::outbound::{PhaseReport, Text, WorkflowEnd};
+use crate::protocol::outbound::{PhaseReport, Progress, ProgressKind, Text, WorkflowEnd};
 use crate::protocol::words::{PhaseState, ToolState};
 use std::fmt::Write;
 use std::time::Duration;
@@ -18,40 +18,34 @@ const COLUMNS: usize = 200;
 /// The commands that run once more after the last phase.
 const FINAL_CHECK: &str = "Final check";
 
-pub(super) struct PhaseLine<'a> {
-    pub(super) title: &'a str,
-    pub(super) number: u64,
-    pub(super) of: u64,
-    pub(super) attempt: u64,
-    pub(super) state: PhaseState,
-    pub(super) text: &'a str,
-}
-
 impl TerminalPeer {
-    pub(super) fn phase(&mut self, phase: &PhaseLine<'_>) -> String {
-        let PhaseLine { number, of, attempt, .. } = phase;
-        let title = one_line(phase.title);
-        let line = match phase.state {
+    /// Nothing for progress of another kind.
+    pub(super) fn phase(&mut self, progress: &Progress) -> String {
+        let ProgressKind::Phase { phase: _, title, number, of, attempt, state, agent: _ } = &progress.about else {
+            return String::new();
+        };
+        let (title, text) = (one_line(title.shown()), one_line(progress.text.shown()));
+        let line = match state {
             PhaseState::Started if *attempt <= 1 => {
-                self.work.in_phase(Some(format!("Phase {number} of {of}")));
+                self.work.phase = Some((format!("Phase {number} of {of}"), false));
                 let heading = width::cut(&format!("Phase {number} of {of}: {title}"), self.width());
                 self.look.paint(Ink::Bold, &heading)
             }
             PhaseState::Started => self.look.paint(Ink::Bold, &format!("Phase {number}, attempt {attempt}")),
             PhaseState::Verifying if *attempt == 0 => {
-                self.work.before_phase(format!("Before phase {number} of {of}"));
+                self.work.phase = Some((format!("Before phase {number} of {of}"), true));
                 let heading = width::cut(&format!("Before phase {number} of {of}: {title}"), self.width());
                 self.look.paint(Ink::Bold, &heading)
             }
             PhaseState::Verifying => return String::new(),
-            PhaseState::Reviewing => width::cut(&one_line(phase.text), self.width()),
-            PhaseState::Failed => self.look.paint(Ink::Red, &width::cut(&one_line(phase.text), self.width())),
+            PhaseState::Reviewing => width::cut(&text, self.width()),
+            PhaseState::Failed => self.look.paint(Ink::Red, &width::cut(&text, self.width())),
             PhaseState::Passed => {
-                self.work.in_phase(None);
+                self.work.phase = None;
                 self.look.paint(Ink::Green, &format!("Phase {number} passed"))
             }
             PhaseState::Reopened => {
-                self.work.in_phase(Some(format!("Phase {number} of {of}")));
+                self.work.phase = Some((format!("Phase {number} of {of}"), false));
                 let line = width::cut(&format!("Phase {number} is open again: {title}"), self.width());
                 self.look.paint(Ink::Yellow, &line)
             }
@@ -67,14 +61,15 @@ impl TerminalPeer {
         took: Duration,
         output: Option<&Text>,
     ) -> String {
+        let is_before = matches!(self.work.phase, Some((_, true)));
         let (ink, word) = match state {
-            ToolState::Started if self.work.is_in_phase() => return String::new(),
+            ToolState::Started if self.work.phase.is_some() => return String::new(),
             ToolState::Started => {
-                self.work.in_phase(Some(FINAL_CHECK.to_owned()));
+                self.work.phase = Some((FINAL_CHECK.to_owned(), false));
                 return self.look.paint(Ink::Bold, FINAL_CHECK) + "\n";
             }
             // A failure before the work is to be expected.
-            ToolState::Failed | ToolState::Cancelled if self.work.is_before_phase() => (Ink::Dim, "not yet"),
+            ToolState::Failed | ToolState::Cancelled if is_before => (Ink::Dim, "not yet"),
             ToolState::Completed => (Ink::Green, "passed"),
             ToolState::Failed | ToolState::Denied | ToolState::Cancelled => (Ink::Red, "failed"),
         };
@@ -83,7 +78,7 @@ impl TerminalPeer {
         let mut lines = format!("  {} {}{end}\n", self.look.paint(ink, word), width::cut(title, room));
         if self.look.detail == Detail::Verbose {
             lines.push_str(&self.output(output));
-        } else if state == ToolState::Failed && !self.work.is_before_phase() {
+        } else if state == ToolState::Failed && !is_before {
             let text = output.map(|text| whole(text.shown()));
             let all: Vec<&str> = text.iter().flat_map(|text| text.lines()).collect();
             for line in &all[all.len().saturating_sub(LINES)..] {

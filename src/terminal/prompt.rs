@@ -104,10 +104,6 @@ fn spoken(value: &str, kind: &Kind) -> String {
     shown(&answer, kind)
 }
 
-pub(super) fn refused(why: &Text, look: &Look) -> String {
-    refusal(&one_line(why.shown()), look)
-}
-
 pub(super) fn refusal(why: &str, look: &Look) -> String {
     format!("{}\n", look.paint(Ink::Red, &format!("! {why}")))
 }

@@ -4,7 +4,7 @@ use crate::clean::one_line;
 use crate::protocol::outbound::{AgentCommand, ArtifactRef, CheckpointId, FileEdit, Progress, ProgressKind, Usage};
 use crate::protocol::prompt::{called_command, first_word};
 use crate::protocol::request::Options;
-use crate::protocol::words::CheckpointState;
+use crate::protocol::words::{CheckpointState, word_enums};
 use crate::suggest::{Typed, Unknown};
 use serde_json::value::{RawValue, to_raw_value};
 use std::path::{Path, PathBuf};
@@ -46,26 +46,9 @@ pub struct ChatPlace {
     pub typed: Option<ReadTyped>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Setting {
-    Agent,
-    Model,
-    Permissions,
-}
-
-impl Setting {
-    fn named(name: &str) -> Option<Setting> {
-        [Setting::Agent, Setting::Model, Setting::Permissions].into_iter().find(|setting| setting.name() == name)
-    }
-
-    /// The name of its command, of its field in run.start, and of its flag.
-    pub fn name(self) -> &'static str {
-        match self {
-            Setting::Agent => "agent",
-            Setting::Model => "model",
-            Setting::Permissions => "permissions",
-        }
-    }
+word_enums! {
+    /// By the name of its command, of its field in run.start, and of its flag.
+    pub enum Setting { Agent = "agent", Model = "model", Permissions = "permissions" }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -143,7 +126,7 @@ impl ChatFacts {
         if name == "rewind" {
             return self.rewind(rest, opening.is_some());
         }
-        if let Some(setting) = Setting::named(name) {
+        if let Some(setting) = Setting::from_word(name) {
             return self.choose(setting, rest, opening).unwrap_or_else(Entered::Shown);
         }
         if OWN.iter().any(|(own, ..)| *own == name) {
@@ -178,7 +161,7 @@ impl ChatFacts {
 
     /// Chooses for the run that has not begun, or for one that continues this one.
     fn choose(&mut self, setting: Setting, value: &str, opening: Option<&mut Options>) -> Result<Entered, String> {
-        let name = setting.name();
+        let name = setting.word();
         if value.is_empty() {
             return Err(format!(
                 "Name it: /{name}{}",

@@ -1,12 +1,13 @@
-//! The lines of a tool call: its title and result, the end of a failed one's output, and the changes of an edit.
+//! The lines of a tool call: its title and result, the end of a failed one's output, and the changes of an edit. The
+//! lines of the agent's plan, and of the files that it changed.
 
 use super::TerminalPeer;
 use super::screen::{Detail, Ink, Look};
 use super::width;
 use super::work::span;
 use crate::clean::{one_line, whole};
-use crate::protocol::outbound::{CallId, FileEdit, Text};
-use crate::protocol::words::ToolState;
+use crate::protocol::outbound::{Artifact, CallId, FileEdit, PlanEntry, Text};
+use crate::protocol::words::{Action, PlanStatus, ToolState};
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -41,18 +42,18 @@ impl TerminalPeer {
             ToolState::Started if self.look.live => return String::new(),
             ToolState::Started => {
                 self.begun = Some((tool.call, self.count + 1));
-                return self.title_line(tool, None, "");
+                return self.line(tool, None, "", None);
             }
             ToolState::Completed if !self.look.live => {
                 let is_above = self.begun.as_ref().is_some_and(|(call, at)| *call == tool.call && *at == self.count);
-                let title = if diff.is_empty() || is_above { String::new() } else { self.title_line(tool, None, "") };
+                let title = if diff.is_empty() || is_above { String::new() } else { self.line(tool, None, "", None) };
                 return title + &diff + &self.output(tool.output);
             }
             ToolState::Completed => {
-                return self.title_line(tool, Some(Ink::Green), "done") + &diff + &self.output(tool.output);
+                return self.line(tool, Some(Ink::Green), "done", None) + &diff + &self.output(tool.output);
             }
-            ToolState::Cancelled => return self.title_line(tool, Some(Ink::Yellow), "cancelled"),
-            ToolState::Denied => return self.title_line(tool, Some(Ink::Yellow), "denied"),
+            ToolState::Cancelled => return self.line(tool, Some(Ink::Yellow), "cancelled", None),
+            ToolState::Denied => return self.line(tool, Some(Ink::Yellow), "denied", None),
             ToolState::Failed => {}
         }
         let exit_code = tool.exit_code.filter(|code| *code > 0);
@@ -60,14 +61,10 @@ impl TerminalPeer {
             Detail::Verbose => self.output(tool.output),
             Detail::Quiet | Detail::Normal => self.tail(tool.output, exit_code),
         };
-        self.result_line(tool, Some(Ink::Red), &["failed", tool.hint].concat(), exit_code) + &output
+        self.line(tool, Some(Ink::Red), &["failed", tool.hint].concat(), exit_code) + &output
     }
 
-    fn title_line(&self, tool: &ToolLine<'_>, ink: Option<Ink>, word: &str) -> String {
-        self.result_line(tool, ink, word, None)
-    }
-
-    fn result_line(&self, tool: &ToolLine<'_>, ink: Option<Ink>, word: &str, exit_code: Option<i64>) -> String {
+    fn line(&self, tool: &ToolLine<'_>, ink: Option<Ink>, word: &str, exit_code: Option<i64>) -> String {
         let indent = if tool.nested { "  * " } else { "* " };
         let sign = if word.is_empty() { "" } else { ": " };
         let code = exit_code.map(|code| format!("exit {code}"));
@@ -133,6 +130,32 @@ impl TerminalPeer {
     /// A line cut to the terminal's width behind its indentation.
     fn fitting(&self, line: &str) -> String {
         width::cut(line, self.width().saturating_sub(5).clamp(8, COLUMNS))
+    }
+
+    /// Shows only the changed entries of a plan that was shown before.
+    pub(super) fn plan(&mut self, entries: &[PlanEntry]) -> String {
+        let old = std::mem::replace(&mut self.plan, entries.to_vec());
+        let same = old.len() == entries.len() && old.iter().zip(entries).all(|(old, new)| old.text == new.text);
+        let mut lines = String::new();
+        let before = old.iter().filter(|_| same).map(|old| Some(old.status)).chain(std::iter::repeat(None));
+        for (entry, _) in entries.iter().zip(before).filter(|(entry, before)| *before != Some(entry.status)) {
+            let text = one_line(entry.text.shown());
+            let _ = match entry.status {
+                PlanStatus::Pending => writeln!(lines, "  [ ] {text}"),
+                PlanStatus::InProgress => writeln!(lines, "  {}", self.look.paint(Ink::Bold, &format!("[>] {text}"))),
+                PlanStatus::Completed => writeln!(lines, "  {} {text}", self.look.paint(Ink::Green, "[x]")),
+            };
+        }
+        lines
+    }
+
+    pub(super) fn artifact(&self, artifact: &Artifact) -> String {
+        let (ink, sign) = match artifact.action {
+            Action::Created => (Ink::Green, "+"),
+            Action::Modified => (Ink::Yellow, "~"),
+            Action::Deleted => (Ink::Red, "-"),
+        };
+        format!("{} {}\n", self.look.paint(ink, sign), one_line(artifact.path.shown()))
     }
 }
 

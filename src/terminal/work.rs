@@ -10,7 +10,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 #[derive(Debug, Default)]
 pub(super) struct Activity {
-    began: Option<Instant>,
+    /// The time from which the agent's work counts. `None`: nothing goes on.
+    pub(super) began: Option<Instant>,
     /// The time spent waiting for the person so far, and the beginning of the current wait.
     awaited: Duration,
     awaited_since: Option<Instant>,
@@ -25,11 +26,10 @@ pub(super) struct Activity {
     places: HashMap<CallId, u64>,
     /// The number of tools that ever began.
     count: u64,
-    phase: Option<String>,
-    /// Whether that phase's commands run before its work.
-    before_phase: bool,
+    /// The label of the phase, and whether its commands run before its work.
+    pub(super) phase: Option<(String, bool)>,
     /// The cost so far, in US dollars, of a run that has phases.
-    cost: Option<f64>,
+    pub(super) cost: Option<f64>,
 }
 
 #[derive(Debug)]
@@ -46,11 +46,6 @@ impl Activity {
         (self.began, self.name) = (Some(now), name);
     }
 
-    /// The time counts from here.
-    pub(super) fn begin_again(&mut self, now: Instant) {
-        self.began = Some(now);
-    }
-
     pub(super) fn elapsed(&self, now: Instant) -> Duration {
         self.began.map_or(Duration::ZERO, |began| now.saturating_duration_since(began))
     }
@@ -60,35 +55,11 @@ impl Activity {
         if std::mem::take(&mut self.starts_slowly) { one_line(progress.text.shown()) + "\n" } else { String::new() }
     }
 
-    pub(super) fn goes_on(&self) -> bool {
-        self.began.is_some()
-    }
-
     /// Returns the titles of the tools that never ended.
     pub(super) fn end(&mut self) -> Vec<String> {
         self.began = None;
         self.places.clear();
         std::mem::take(&mut self.tools).into_values().map(|tool| tool.title).collect()
-    }
-
-    pub(super) fn in_phase(&mut self, phase: Option<String>) {
-        (self.phase, self.before_phase) = (phase, false);
-    }
-
-    pub(super) fn before_phase(&mut self, label: String) {
-        (self.phase, self.before_phase) = (Some(label), true);
-    }
-
-    pub(super) fn is_before_phase(&self) -> bool {
-        self.before_phase
-    }
-
-    pub(super) fn is_in_phase(&self) -> bool {
-        self.phase.is_some()
-    }
-
-    pub(super) fn cost(&mut self, cost: Option<f64>) {
-        self.cost = cost;
     }
 
     pub(super) fn status(&mut self, status: Status, until: Option<UtcTime>, now: Instant) {
@@ -137,8 +108,8 @@ impl Activity {
         let activity = self.activity();
         Some(match (&self.phase, self.cost) {
             (None, _) => format!("[{elapsed}] {activity}"),
-            (Some(phase), None) => format!("[{elapsed}] {phase}: {activity}"),
-            (Some(phase), Some(cost)) => format!("[{elapsed}, ${cost:.2}] {phase}: {activity}"),
+            (Some((phase, _)), None) => format!("[{elapsed}] {phase}: {activity}"),
+            (Some((phase, _)), Some(cost)) => format!("[{elapsed}, ${cost:.2}] {phase}: {activity}"),
         })
     }
 

@@ -82,23 +82,8 @@ impl DraftRequest {
             let DraftRequest { kind, project, name, paths, ignored } = self;
             let (words, news, need) = Default::default();
             let prompt = AuthorPrompt { first, resume, words, news, review, need, values };
-            let (resumes, attempts, review_rounds) = (options.resume, options.attempts, options.review_rounds);
-            let (doubt, source) = (None, None);
-            Ok(Author {
-                kind,
-                project,
-                name,
-                paths,
-                doubt,
-                resumes,
-                attempts,
-                review_rounds,
-                ignored,
-                prompt,
-                warnings,
-                source,
-                _lock: lock,
-            })
+            let (doubt, source, options) = (None, None, options.clone());
+            Ok(Author { kind, project, name, paths, doubt, options, ignored, prompt, warnings, source, _lock: lock })
         };
         author().map_err(|failure: Failure| failure.about(target))
     }

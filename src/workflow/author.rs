@@ -5,7 +5,6 @@ use super::draft::{DraftPaths, Snapshot};
 use super::lock::{Lock, make_local};
 use super::markdown::fenced;
 use super::name::Slug;
-use super::part::ReviewSession;
 use super::permit::DraftPermit;
 use super::project::{FileProblem, HOME, Project, shown};
 use super::prompts::{CommonValues, PromptText, SessionPrompt};
@@ -24,6 +23,7 @@ use crate::protocol::ids::SessionId;
 use crate::protocol::outbound::{Artifact, Text};
 use crate::protocol::review::ReviewFinding;
 use crate::protocol::words::{Action, PlanStatus, Warning, WorkflowKind};
+use crate::protocol::workflow::WorkflowSettings;
 use crate::sessions::{SessionFile, Stored};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,9 +41,7 @@ pub(crate) struct Author {
     pub paths: DraftPaths,
     /// The command that the description probably means. The user is asked first.
     pub doubt: Option<&'static str>,
-    pub resumes: bool,
-    pub attempts: u32,
-    pub review_rounds: u32,
+    pub options: WorkflowSettings,
     pub ignored: Vec<Rule>,
     pub prompt: AuthorPrompt,
     pub warnings: Vec<(Warning, String)>,
@@ -78,7 +76,7 @@ pub(crate) struct CheckedDraft {
     pub compared: Option<String>,
 }
 
-pub(crate) type CheckDraft<'c> = &'c dyn Fn(&Author) -> Result<CheckedDraft, FileProblem>;
+pub(crate) type CheckDraft<'c> = &'c dyn Fn(&Author) -> CheckedDraft;
 
 impl Author {
     /// Returns the text of run.completed.
@@ -120,7 +118,7 @@ impl Author {
         let (mut again, mut attempt, mut warned, mut rounds) = (None, 1, false, 0);
         loop {
             let draft = self.paths.snapshot(&self.project, &self.paths.draft);
-            let is_last = attempt >= self.attempts;
+            let is_last = attempt >= self.options.attempts;
             self.turn(outer, &mut conversation, (first, again), !is_last)?;
             self.steps(outer, PlanStatus::Completed, PlanStatus::InProgress);
             let mut checked = self.examine(outer, &finished, &draft, check)?;
@@ -138,7 +136,7 @@ impl Author {
                 if found.is_empty() {
                     return Ok(checked);
                 }
-                if is_last || rounds == self.review_rounds {
+                if is_last || rounds == self.options.review_rounds {
                     outer.tell_open(&shown(&self.paths.target), &found);
                     outer.end.review = found;
                     return Ok(checked);
@@ -175,7 +173,7 @@ impl Author {
             files.iter().find(|own| self.project.folder().join(own) == path).map(|own| shown(own))
         };
         let tree = self.work_tree(outer)?;
-        let verdict = outer.review(&shown(target), ReviewSession { prompt, left: None }, place)?;
+        let verdict = outer.review(&shown(target), prompt, None, place)?;
         if !outer.seen().files.is_empty() || self.has_changed(outer, tree)? {
             let text =
                 format!("{}: the review changed files beside the draft, which stay: see git status", shown(target));
@@ -217,7 +215,7 @@ impl Author {
         check: CheckDraft<'_>,
     ) -> Result<CheckedDraft, Stop> {
         self.put_back(outer, finished, draft).map_err(unwritable)?;
-        let checked = check(self).map_err(unwritable)?;
+        let checked = check(self);
         let main = self.paths.files(&self.paths.draft).first().map(|path| shown(path));
         let is_missing = |v: &Violation| v.rule == Rule::MissingFile && Some(&v.file) == main.as_ref();
         let is_checked = !checked.violations.iter().any(is_missing);
@@ -239,7 +237,7 @@ impl Author {
         let DraftPaths { draft, finished, .. } = &self.paths;
         // A killed run may have left the room for its draft.
         self.project.remove_empty(draft);
-        if !self.resumes {
+        if !self.options.resume {
             self.remember_source();
             outer.end.kept.extend(self.project.give_way(draft)?);
             self.make_room()?;
@@ -252,7 +250,7 @@ impl Author {
             self.paths.restore(&self.project, draft, &copy)?;
         }
         self.make_room()?;
-        Ok(self.continuation(&check(self)?.violations, &self.prompt.words, &self.prompt.news))
+        Ok(self.continuation(&check(self).violations, &self.prompt.words, &self.prompt.news))
     }
 
     /// Remembers the specification from which the plan is made. Without it, a later run shows no difference.
@@ -309,7 +307,7 @@ impl Author {
                 conversation.further_turn(outer, again, whole, &terms)
             }
             None => {
-                let known = place.as_ref().filter(|_| self.resumes && outer.can_resume());
+                let known = place.as_ref().filter(|_| self.options.resume && outer.can_resume());
                 match known.and_then(SessionFile::id) {
                     Some(id) => conversation.resume(outer, id, first.clone(), first.clone(), &terms),
                     None => conversation.begin(outer, first.clone(), &terms),
@@ -396,7 +394,7 @@ impl Author {
     }
 
     fn tell_rejection(&self, outer: &mut WorkflowRun<'_>, attempt: u32, violations: &[Violation]) {
-        let of = self.attempts;
+        let of = self.options.attempts;
         let text = format!("The draft of attempt {attempt} of {of} was rejected: {}", broken(violations));
         outer.warn(Warning::DraftRejected, text);
     }

@@ -1,5 +1,6 @@
 //! The specifications and plans of a project, as its folders list them.
 
+use super::first_of;
 use super::name::Slug;
 use super::project::{Entry, FileProblem, PLANS, Project, SPECS};
 use crate::suggest::nearest;
@@ -68,13 +69,8 @@ fn listed(documents: &[Document], what: &str, typed: &str) -> String {
     let mut names: Vec<&str> = named.filter(|name| Slug::parse(name).is_some()).collect();
     let closest = nearest(typed, names.iter().copied());
     names.sort_by_key(|name| Some(*name) != closest);
-    let more = names.len().saturating_sub(NAMES);
-    names.truncate(NAMES);
-    match (names.is_empty(), more) {
-        (true, _) => String::new(),
-        (false, 0) => format!(" {what} here: {}.", names.join(", ")),
-        (false, more) => format!(" {what} here: {} and {more} more.", names.join(", ")),
-    }
+    let names = first_of(names.into_iter().map(str::to_owned), NAMES);
+    if names.is_empty() { names } else { format!(" {what} here: {names}.") }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `project`, `name` | the project's folder, its paths, safe reading and writing |
+//! | `project`, `name` | the project's folder, its paths, safe reading and writing, replaced files |
 //! | `markdown` | lines, fences, headings, list items |
 //! | `spec`, `plan` | the two formats: types, rules, edits that change no other byte |
 //! | `check`, `documents` | checks of a project's files, and the lists of its specifications and plans |
@@ -14,8 +14,8 @@
 //! | `review`, `started` | the review of a phase or a draft; the work tree before a plan and before a phase |
 //! | `consent`, `set_up` | consent to the commands of a file, and those that set up a worktree |
 //! | `slip` | a description that is probably a command |
-//! | `draft`, `old`, `lock`, `permit` | their files, replaced files, locks, permissions |
-//! | `run_start`, `workflow_run`, `part`, `budgets`, `stop` | the check of run.start, the run, its parts, what all of them may use, the reasons for an early end |
+//! | `draft`, `lock`, `permit` | their files, locks, permissions |
+//! | `workflow_run`, `part`, `budgets`, `stop` | the run with the check of its run.start, its parts, what all of them may use, the reasons for an early end |
 //! | `implement` | phase by phase, each verified by its commands |
 //!
 //! The formats are pure: text in, types and violations out. A workflow is plain blocking code over [`workflow_run::WorkflowRun`].
@@ -33,7 +33,6 @@ pub(crate) mod init;
 pub(crate) mod lock;
 pub(crate) mod markdown;
 pub mod name;
-pub(crate) mod old;
 mod part;
 pub(crate) mod permit;
 pub mod plan;
@@ -41,7 +40,6 @@ pub(crate) mod plan_run;
 pub mod project;
 pub mod prompts;
 pub(crate) mod review;
-mod run_start;
 pub(crate) mod set_up;
 pub(crate) mod slip;
 pub mod spec;
@@ -63,6 +61,13 @@ fn invalid(message: impl Into<Sentence>) -> Failure {
 /// `1 task`, `3 tasks`.
 pub fn counted(count: usize, thing: &str) -> String {
     format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
+}
+
+/// The first names, and the number of the others: `a, b and 3 more`.
+pub(crate) fn first_of(names: impl ExactSizeIterator<Item = String>, most: usize) -> String {
+    let more = names.len().saturating_sub(most);
+    let first = names.take(most).collect::<Vec<_>>().join(", ");
+    if more == 0 { first } else { format!("{first} and {more} more") }
 }
 
 /// The document that a workflow checks: the command that checks it, and its name in sentences.

@@ -22,12 +22,6 @@ pub(crate) struct Session {
     pub limit: Option<Duration>,
 }
 
-pub(crate) struct ReviewSession {
-    pub prompt: SessionPrompt,
-    /// The time that the phase has left. `None`: no limit.
-    pub left: Option<Duration>,
-}
-
 /// A step without the agent.
 pub(crate) struct Step {
     pub work: StepWork,

@@ -46,7 +46,7 @@ impl PlanBefore {
         let plan = files.first()?.as_deref().map(|bytes| plan::read(bytes).plan)?;
         // A draft that was never finished has no digest.
         let digest = plan.digest.or_else(|| made_from.map(Digest::of_spec))?;
-        let is_stale = author.resumes && digest != Digest::of_spec(now);
+        let is_stale = author.options.resume && digest != Digest::of_spec(now);
         is_stale.then(|| PlanBefore { digest, files: comparable(files), phases: plan.phases })
     }
 
@@ -184,7 +184,7 @@ fn read_spec(project: &Project, argument: &str, from: &Path) -> Result<SpecInput
     }
 }
 
-pub(crate) fn check(author: &Author, spec: &SpecInput) -> Result<CheckedDraft, FileProblem> {
+pub(crate) fn check(author: &Author, spec: &SpecInput) -> CheckedDraft {
     let folder = &author.paths.draft;
     let path = PlanPath::in_folder(folder.clone());
     let request = PlanCheck { shown: folder, whole: true, of: Some(&spec.path), ignored: &author.ignored };
@@ -211,5 +211,5 @@ pub(crate) fn check(author: &Author, spec: &SpecInput) -> Result<CheckedDraft, F
         let (spec, target) = (shown(&spec.path), shown(&author.paths.target));
         format!("{target} follows the change of {spec}: {}", before.compared(&plan.phases))
     });
-    Ok(CheckedDraft { violations, tasks: plan.tasks(), counts, rewritten, stale, compared })
+    CheckedDraft { violations, tasks: plan.tasks(), counts, rewritten, stale, compared }
 }

@@ -5,20 +5,51 @@
 
 mod find;
 mod folder;
-mod paths;
 
+pub use super::spec::FILE_BYTES_MAX;
+pub use crate::protocol::workflow::HOME;
 pub use find::{Argument, PlanPath};
 pub use folder::{Entry, FileProblem};
-pub use paths::{
-    CONFIG, HOME, KNOWLEDGE, LOCAL, PLAN_FILES, PLANS, PROMPTS, SPECS, plan_draft, plan_folder, shown, spec_draft,
-    spec_file,
-};
 
+use super::name::Slug;
+use crate::clean::one_line;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use super::spec::FILE_BYTES_MAX;
 pub const DESCRIPTION_BYTES_MAX: u64 = 128 << 10;
+
+// Paths, relative to the project's folder.
+pub const CONFIG: &str = ".spektacular/config.json";
+pub const SPECS: &str = ".spektacular/specs";
+pub const PLANS: &str = ".spektacular/plans";
+pub const PROMPTS: &str = ".spektacular/prompts";
+pub const KNOWLEDGE: &str = ".spektacular/knowledge";
+/// This machine's own data: sessions, locks, replaced files.
+pub const LOCAL: &str = ".spektacular/local";
+
+/// The files of a plan. The first one is the plan itself.
+pub const PLAN_FILES: [&str; 3] = ["plan.md", "research.md", "context.md"];
+
+pub fn spec_file(name: &Slug) -> PathBuf {
+    format!("{SPECS}/{name}.md").into()
+}
+
+pub fn spec_draft(name: &Slug) -> PathBuf {
+    format!("{SPECS}/{name}.draft.md").into()
+}
+
+pub fn plan_folder(name: &Slug) -> PathBuf {
+    format!("{PLANS}/{name}").into()
+}
+
+pub fn plan_draft(name: &Slug) -> PathBuf {
+    format!("{PLANS}/{name}.draft").into()
+}
+
+/// A path as messages and frames show it: on one line, without escape sequences. Secrets are not yet redacted.
+pub fn shown(path: &Path) -> String {
+    one_line(&path.to_string_lossy())
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Project {

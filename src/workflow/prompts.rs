@@ -6,6 +6,7 @@ use super::template::{PromptKind, expanded};
 use crate::config::Places;
 use crate::io::files::open_regular;
 use crate::protocol::failure::{Code, Failure};
+use crate::protocol::words::word_enums;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
@@ -13,20 +14,11 @@ const KNOWLEDGE_FILES_MAX: usize = 100;
 const ENTRIES_MAX: usize = 1000;
 const DEPTH_MAX: usize = 8;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PromptSource {
-    BuiltIn,
-    User,
-    Project,
-}
-
-impl PromptSource {
-    pub fn word(self) -> &'static str {
-        match self {
-            PromptSource::BuiltIn => "built-in",
-            PromptSource::User => "user",
-            PromptSource::Project => "project",
-        }
+word_enums! {
+    pub enum PromptSource {
+        BuiltIn = "built-in",
+        User = "user",
+        Project = "project",
     }
 }
 

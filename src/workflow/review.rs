@@ -1,7 +1,6 @@
 //! The review of a phase or of a draft by a session of another agent, or of the same one, which may only read.
 
 use super::markdown::fenced;
-use super::part::ReviewSession;
 use super::project::Project;
 use super::prompts::{CommonValues, PromptText, SessionPrompt};
 use super::stop::Stop;
@@ -13,6 +12,7 @@ use crate::protocol::review::{ReviewFinding, ReviewResult};
 use crate::protocol::words::Warning;
 use std::fmt::Write;
 use std::path::Path;
+use std::time::Duration;
 
 const DIFFERENCE_BYTES: usize = 256 << 10;
 
@@ -24,14 +24,16 @@ pub(crate) enum ReviewVerdict {
 }
 
 impl WorkflowRun<'_> {
-    /// `subject`: in sentences. `place`: the path in the project of a file that a finding may name.
+    /// `subject`: in sentences. `left`: the time that the phase has left; `None`: no limit. `place`: the path in the
+    /// project of a file that a finding may name.
     pub(crate) fn review(
         &mut self,
         subject: &str,
-        session: ReviewSession,
+        prompt: SessionPrompt,
+        left: Option<Duration>,
         place: impl Fn(&str) -> Option<String>,
     ) -> Result<ReviewVerdict, Stop> {
-        let outcome = match self.review_session(session) {
+        let outcome = match self.review_session(prompt, left) {
             Err(Stop::Failed(failure)) if failure.code == Code::LimitReached => Outcome::Failed(*failure),
             outcome => outcome?,
         };

@@ -4,7 +4,9 @@ use super::consent::Consent;
 use super::part::Step;
 use super::stop::Stop;
 use super::workflow_run::WorkflowRun;
+use crate::clean::last_bytes;
 use crate::protocol::failure::{Code, Failure, PhaseFailure};
+use crate::protocol::limits::STDERR_TAIL_BYTES;
 use crate::protocol::outbound::Text;
 use crate::run::{ShellCommand, StepWork};
 use std::path::Path;
@@ -14,8 +16,6 @@ use std::time::Duration;
 const LABEL: &str = "setup";
 /// Like that of a plan's commands, in a folder.
 const IN_FOLDER: &str = "cd \"$2\" || exit; exec 2>&1; exec /bin/sh -c \"$1\"";
-/// The maximum length of the output in a failure, in bytes.
-const TAIL_BYTES: usize = 8 << 10;
 
 /// The commands of `worktree.setup`.
 #[derive(Clone, Debug)]
@@ -60,14 +60,13 @@ impl SetUp {
             None => "was ended by a signal, or could not start".to_owned(),
         };
         let message = format!("A command of worktree.setup {how}, so the agent was not started: correct the command.");
-        let tail = &end.output[end.output.ceil_char_boundary(end.output.len().saturating_sub(TAIL_BYTES))..];
         let phase = Some(Box::new(PhaseFailure {
             phase: LABEL.to_owned(),
             attempt: 1,
             command: Some(Text::from(command)),
             exit_code,
             timed_out: end.timed_out,
-            output_tail: Text::from(tail),
+            output_tail: Text::from(last_bytes(&end.output, STDERR_TAIL_BYTES)),
         }));
         Err(Failure { phase, ..Failure::new(Code::VerificationFailed, message) }.into())
     }

@@ -55,16 +55,8 @@ pub fn check(file: &str, bytes: &[u8], ignored: &[Rule]) -> (Spec, Vec<Violation
     (spec, found.sorted(file, ignored))
 }
 
-const SECTIONS: [(&str, &str, &str); 3] = [
-    ("Overview", "Add the section `## Overview`.", "Write something under `## Overview`."),
-    ("Requirements", "Add the section `## Requirements`.", "Write something under `## Requirements`."),
-    (
-        "Acceptance Criteria",
-        "Add the section `## Acceptance Criteria`.",
-        "Write something under `## Acceptance Criteria`.",
-    ),
-];
-const REQUIREMENTS: &str = SECTIONS[1].0;
+const SECTIONS: [&str; 3] = ["Overview", REQUIREMENTS, "Acceptance Criteria"];
+const REQUIREMENTS: &str = "Requirements";
 /// The section that may contain code.
 const TECHNICAL: &str = "Technical Approach";
 
@@ -84,12 +76,12 @@ fn read(bytes: &[u8], found: &mut Violations) -> Spec {
     let lines = lines(&text, found);
     let title = title(&lines, found).map(|(title, _)| title.to_owned()).unwrap_or_default();
     let sections = sections(&lines);
-    for (name, missing, empty) in SECTIONS {
+    for name in SECTIONS {
         let mut with_name = sections.iter().filter(|section| section.name == name);
         match with_name.next() {
-            None => found.absent(Rule::Section, missing),
+            None => found.absent(Rule::Section, format!("Add the section `## {name}`.")),
             Some(section) if section.lines.iter().all(|line| line.text.trim().is_empty()) => {
-                found.at(section.heading.number, Rule::Section, empty);
+                found.at(section.heading.number, Rule::Section, format!("Write something under `## {name}`."));
             }
             Some(_) => {}
         }

@@ -8,9 +8,7 @@ use super::draft::DraftPaths;
 use super::name::Slug;
 use super::plan::{self, Digest};
 use super::plan_run;
-use super::project::{
-    DESCRIPTION_BYTES_MAX, FILE_BYTES_MAX, FileProblem, LOCAL, PLAN_FILES, Project, plan_folder, shown,
-};
+use super::project::{DESCRIPTION_BYTES_MAX, FILE_BYTES_MAX, LOCAL, PLAN_FILES, Project, plan_folder, shown};
 use super::prompts::{CommonValues, PromptText, SessionPrompt};
 use super::slip::{command_word, mistaken};
 use super::template::PromptKind;
@@ -126,12 +124,12 @@ fn free(project: &Project, made: Slug, description: &str, force: bool) -> Slug {
     (2..NUMBERS).map(|number| made.numbered(number)).find(|name| !is_other(name)).unwrap_or(made)
 }
 
-pub(crate) fn check(author: &Author) -> Result<CheckedDraft, FileProblem> {
+pub(crate) fn check(author: &Author) -> CheckedDraft {
     // A draft that has become a link counts as missing.
     let contents = author.project.markdown(&author.paths.draft).unwrap_or(Contents::Missing);
     let (spec, violations) = check::spec(&shown(&author.paths.draft), &contents, &author.ignored);
     let tasks = spec.tasks.len();
-    Ok(CheckedDraft { violations, tasks, counts: counted(tasks, "task"), rewritten: None, stale: None, compared: None })
+    CheckedDraft { violations, tasks, counts: counted(tasks, "task"), rewritten: None, stale: None, compared: None }
 }
 
 /// The prompt that begins with one of the agent's own commands.

@@ -50,7 +50,11 @@ impl PromptKind {
 
     /// Error: one sentence that names the prompt and the placeholder.
     pub fn check(self, text: &str) -> Result<(), String> {
-        let used: Vec<&str> = parts(text).filter_map(Part::placeholder).collect();
+        let placeholder = |part| match part {
+            Part::Text(_) => None,
+            Part::Placeholder(name) => Some(name),
+        };
+        let used: Vec<&str> = parts(text).filter_map(placeholder).collect();
         if let Some(unknown) = used.iter().find(|used| self.placeholders().all(|known| known != **used)) {
             let shown = shown(unknown, &Redactor::new());
             let hint = hint(unknown, self.placeholders());
@@ -82,15 +86,6 @@ pub fn has_placeholder(text: &str, name: &str) -> bool {
 enum Part<'a> {
     Text(&'a str),
     Placeholder(&'a str),
-}
-
-impl<'a> Part<'a> {
-    fn placeholder(self) -> Option<&'a str> {
-        match self {
-            Part::Text(_) => None,
-            Part::Placeholder(name) => Some(name),
-        }
-    }
 }
 
 /// The parts of a template, in one pass. `{{x}}` is a placeholder if x consists of letters, digits, `_` and `-`.

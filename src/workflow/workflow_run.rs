@@ -2,17 +2,18 @@
 //! is plain blocking code over these calls.
 
 use super::budgets::Spent;
-use super::part::{ReviewSession, Session, Step, StepEnd};
+use super::invalid;
+use super::part::{Session, Step, StepEnd};
 use super::prompts::SessionPrompt;
-use super::run_start::admission;
 use super::stop::Stop;
 use crate::agent::registry::Agent;
 use crate::agent::{Features, Reply};
-use crate::engine::{DebugLog, Engine, Job, Peer, Recorded, Report, RunLoop};
+use crate::engine::{Admission, Admit, DebugLog, Engine, Job, Peer, Recorded, Report, RunLoop};
 use crate::paths::suffixed;
 use crate::process::background_task::BackgroundTask;
 use crate::process::session_files::cost_before;
 use crate::protocol::failure::{Code, Failure};
+use crate::protocol::fields::field;
 use crate::protocol::ids::SessionId;
 use crate::protocol::outbound::{
     Artifact, Outcome, PlanEntry, Progress, ProgressKind, Text, Usage, WorkflowEnd, WorkflowStarted,
@@ -20,8 +21,9 @@ use crate::protocol::outbound::{
 use crate::protocol::question::{Ask, Judge};
 use crate::protocol::request::{Seconds, Settings};
 use crate::protocol::sentence::Sentence;
+use crate::protocol::terms::sentence;
 use crate::protocol::words::{Category, OnQuestionTimeout, PlanStatus, Policy, Warning, WorkflowKind};
-use crate::protocol::workflow::{WorkflowOptions, WorkflowSettings};
+use crate::protocol::workflow::{WorkflowFields, WorkflowOptions, WorkflowSettings};
 use crate::redact::Redactor;
 use crate::run::{Part, PartEnd, PartSeen, PartWork, Remake, StepWork, Turn, TurnBegin, completed, limit_value};
 use std::cell::RefCell;
@@ -86,22 +88,8 @@ impl<'p> WorkflowRun<'p> {
         let job = Job { admission: Some(admission), debug_log: None, ..job };
         let run = engine.open(job, peer)?;
         let Some((it, settings, agent, target)) = admitted.take() else { return Err(Box::new(run.finish())) };
-        let outer = WorkflowRun {
-            run,
-            settings,
-            agent,
-            record,
-            debug_log,
-            turns: 0,
-            last: Last::default(),
-            spent: Spent::default(),
-            denied: 0,
-            seen: PartSeen::default(),
-            again: SAME_COMMAND,
-            end: WorkflowEnd { target, ..WorkflowEnd::unknown(kind) },
-            is_session: false,
-        };
-        Ok((outer, it))
+        let end = WorkflowEnd { target, ..WorkflowEnd::unknown(kind) };
+        Ok((WorkflowRun { end, ..WorkflowRun::new(run, (settings, agent), record, debug_log) }, it))
     }
 
     /// Opens the run of a session that begins with steps. Error: the run is over already.
@@ -117,8 +105,17 @@ impl<'p> WorkflowRun<'p> {
         };
         let (record, debug_log) = (job.record.clone(), job.debug_log.clone());
         let run = engine.open(Job { first_steps: Some(Box::new(keep)), debug_log: None, ..job }, peer)?;
-        let Some((settings, agent)) = found.take() else { return Err(Box::new(run.finish())) };
-        Ok(WorkflowRun {
+        let Some(found) = found.take() else { return Err(Box::new(run.finish())) };
+        Ok(WorkflowRun { is_session: true, ..WorkflowRun::new(run, found, record, debug_log) })
+    }
+
+    fn new(
+        run: RunLoop<'p, 'p>,
+        (settings, agent): (Settings, Agent),
+        record: Option<PathBuf>,
+        debug_log: Option<DebugLog>,
+    ) -> WorkflowRun<'p> {
+        WorkflowRun {
             run,
             settings,
             agent,
@@ -131,8 +128,8 @@ impl<'p> WorkflowRun<'p> {
             seen: PartSeen::default(),
             again: SAME_COMMAND,
             end: WorkflowEnd::unknown(WorkflowKind::Spec),
-            is_session: true,
-        })
+            is_session: false,
+        }
     }
 
     /// Carries out the session that is the rest of the run.
@@ -256,12 +253,7 @@ impl<'p> WorkflowRun<'p> {
         };
         settings.session_cost_usd = known;
         let limits_itself = self.limit(&mut settings, limit)?;
-        self.turns += 1;
-        let file = self.record.as_deref().map(|path| numbered(path, self.turns));
-        let recorded = Recorded { file, debug_log: self.debug_log.clone() };
-        let work = PartWork::Turn(Turn { start, keeps_process, offers_blocked, whole, ..Turn::new_session() });
-        let end = self.part(Part { settings, work }, recorded)?;
-        self.spent.tool_calls += end.tool_calls;
+        let end = self.turn(settings, Turn { start, keeps_process, offers_blocked, whole, ..Turn::new_session() })?;
         // A process that ends before its turn reports no cost: that of the session's earlier turns is still known.
         let cost_usd = end.usage.cost_usd.map(|cost| known.unwrap_or_default() + cost).or(known);
         let stays_raw = end.stays.then_some(raw);
@@ -281,9 +273,8 @@ impl<'p> WorkflowRun<'p> {
         self.run.reviewer().map_or(&self.agent.name, |reviewer| &reviewer.agent.name).clone()
     }
 
-    /// A failed session is not an error, unless the run or the phase is out of time.
-    pub(super) fn review_session(&mut self, session: ReviewSession) -> Result<Outcome, Stop> {
-        let ReviewSession { prompt, left } = session;
+    /// A failed session is not an error, unless the run or the phase, which has the time `left`, is out of time.
+    pub(super) fn review_session(&mut self, prompt: SessionPrompt, left: Option<Duration>) -> Result<Outcome, Stop> {
         let (agent, settings) = match self.run.reviewer() {
             Some(other) => (other.agent.clone(), other.settings.clone()),
             None => (self.agent.clone(), self.settings.for_review()),
@@ -293,13 +284,8 @@ impl<'p> WorkflowRun<'p> {
         let is_of_phase = left.is_some_and(|left| left < REVIEW_LIMIT);
         let limits_itself =
             self.limit(&mut settings, Some(left.map_or(REVIEW_LIMIT, |left| left.min(REVIEW_LIMIT))))?;
-        self.turns += 1;
-        let file = self.record.as_deref().map(|path| numbered(path, self.turns));
-        let recorded = Recorded { file, debug_log: self.debug_log.clone() };
         let guest: Option<Remake> = Some(Box::new(move || agent.driver()));
-        let work = PartWork::Turn(Turn { guest, ..Turn::new_session() });
-        let end = self.part(Part { settings, work }, recorded)?;
-        self.spent.tool_calls += end.tool_calls;
+        let end = self.turn(settings, Turn { guest, ..Turn::new_session() })?;
         self.seen = end.seen;
         match end.outcome {
             Outcome::Failed(failure) if failure.code == Code::Timeout && (is_of_phase || !limits_itself) => {
@@ -390,6 +376,15 @@ impl<'p> WorkflowRun<'p> {
         end.map(|()| result)
     }
 
+    fn turn(&mut self, settings: Settings, turn: Turn) -> Result<PartEnd, Stop> {
+        self.turns += 1;
+        let file = self.record.as_deref().map(|path| numbered(path, self.turns));
+        let recorded = Recorded { file, debug_log: self.debug_log.clone() };
+        let end = self.part(Part { settings, work: PartWork::Turn(turn) }, recorded)?;
+        self.spent.tool_calls += end.tool_calls;
+        Ok(end)
+    }
+
     fn part(&mut self, part: Part, recorded: Recorded) -> Result<PartEnd, Stop> {
         let end = self.run.part(part, recorded).ok_or(Stop::Lost)?;
         self.spent.usage = self.spent.usage.plus(&end.usage);
@@ -452,6 +447,67 @@ impl<'p> WorkflowRun<'p> {
 /// The path of a turn's recording: the second turn adds `-2` before the extension, and so on.
 fn numbered(path: &Path, turn: u32) -> PathBuf {
     if turn <= 1 { path.to_owned() } else { suffixed(path, &format!("-{turn}")) }
+}
+
+// The check of run.start, which the engine makes: the fields that a workflow reads, and those that it sets itself.
+
+/// The result of `check`, the settings, the agent, and the file that the workflow writes or works on.
+type Admitted<T> = Rc<RefCell<Option<(T, Settings, Agent, Option<Text>)>>>;
+
+/// `check` may change the settings. The second value gets its result.
+fn admission<T: 'static>(
+    kind: WorkflowKind,
+    flags: WorkflowOptions,
+    check: impl FnOnce(&mut Settings, &Agent, WorkflowSettings) -> Result<(T, WorkflowStarted), Failure> + 'static,
+) -> (Admission, Admitted<T>) {
+    let found = Admitted::default();
+    let kept = Rc::clone(&found);
+    let admit: Box<Admit> = Box::new(move |settings, agent, workflow, said, unknown| {
+        let read = WorkflowFields::read(kind, workflow);
+        unknown.append(read.unknown);
+        if let Some(wrong) = read.wrong {
+            return Err(invalid(wrong));
+        }
+        refuse_own_fields(settings, said)?;
+        let options = read.options.over(flags).resolved();
+        if matches!(kind, WorkflowKind::Spec | WorkflowKind::Plan) {
+            endure_silence(settings);
+        }
+        let (it, started) = check(settings, agent, options)?;
+        settings.is_part = true;
+        *kept.borrow_mut() = Some((it, settings.clone(), agent.clone(), started.target.clone()));
+        Ok(started)
+    });
+    (Admission { workflow: kind, admit }, found)
+}
+
+/// Refuses the fields that a workflow sets itself, and ignores the configuration's values of them.
+fn refuse_own_fields(settings: &mut Settings, said: &[&'static str]) -> Result<(), Failure> {
+    let refused = [
+        (field!(session_id), true),
+        (field!(fork), settings.fork),
+        (field!(output_schema), true),
+        (field!(raw_prompt), settings.raw_prompt),
+        (field!(conversation), settings.conversation),
+    ];
+    if let Some((field, _)) = refused.into_iter().find(|(field, is_set)| *is_set && said.contains(&field.name)) {
+        return Err(Failure::invalid_start(sentence!(
+            "{field} cannot be used with a workflow, which makes its own sessions and prompts: leave it out.",
+            field = field
+        )));
+    }
+    // The configuration may set these for runs outside of workflows.
+    (settings.session_id, settings.output_schema, settings.raw_prompt) = (None, None, false);
+    (settings.conversation, settings.fork) = (false, false);
+    Ok(())
+}
+
+/// Lets a draft be written although nobody answers: the agent infers what it asked.
+fn endure_silence(settings: &mut Settings) {
+    settings.closed_input_declines = true;
+    if !settings.sets_on_question_timeout {
+        settings.on_question_timeout = OnQuestionTimeout::Continue;
+    }
 }
 
 #[cfg(test)]

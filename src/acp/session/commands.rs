@@ -46,7 +46,8 @@ impl ClientSession {
     /// Lets the agent take a prompt of run.input as a command if it has that command, and only then.
     pub(super) fn mark_command(&self, text: &str, payload: &mut Value, shared: &SharedState) {
         let raw = self.calls_command(text, shared);
-        if raw != self.runs_raw && !has_own_rule(shared) {
+        let has_own_rule = shared.facts.fields.iter().any(|(name, _)| *name == "raw_prompt");
+        if raw != self.runs_raw && !has_own_rule {
             payload["raw_prompt"] = json!(raw);
         }
     }
@@ -57,8 +58,4 @@ impl ClientSession {
         self.mark_command(text, payload, shared);
         self.runs_raw = payload["raw_prompt"] == true;
     }
-}
-
-fn has_own_rule(shared: &SharedState) -> bool {
-    shared.facts.fields.iter().any(|(name, _)| *name == "raw_prompt")
 }

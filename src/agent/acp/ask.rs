@@ -108,7 +108,7 @@ impl Acp {
         let Some(call) = about.string("toolCallId") else { return false };
         let known = self.calls.get(&call).map(|known| known.input.as_str()).unwrap_or_default();
         let asked = about.raw("rawInput").map(Raw::get).unwrap_or_default();
-        let waits = !known.is_empty() && !is_command(known) && is_command(asked) && !self.early.contains(&call);
+        let waits = !known.is_empty() && !is_command(known) && is_command(asked) && self.early.get(&call).is_none();
         if waits {
             let early = EarlyRequest { id: id.to_owned(), line: params.line().to_owned() };
             let bytes = call.len() + early.id.len() + early.line.len();
@@ -130,7 +130,7 @@ impl Acp {
     /// The open calls that a request may confirm, if it says nothing of what it allows and its id is not that of a call.
     fn confirmed(&self, about: &Object<'_>) -> Vec<String> {
         let says = |name: &str| about.raw(name).is_some_and(|raw| !matches!(raw.get(), "{}" | "[]" | "\"\""));
-        let is_known = about.str("toolCallId").is_none_or(|id| self.calls.contains(&*id));
+        let is_known = about.str("toolCallId").is_none_or(|id| self.calls.get(&*id).is_some());
         let has_kind = about.str("kind").is_some_and(|kind| kind != "other");
         if is_known || has_kind || ["rawInput", "content", "locations"].into_iter().any(says) {
             return Vec::new();
@@ -299,12 +299,8 @@ pub(super) fn form(params: &Object<'_>) -> Option<(AcpRequest, Asks)> {
 }
 
 /// The questions that a permission request holds in place of an action, as Qwen Code asks them (measured on 0.24.4).
-fn questions_of<'a>(params: &Object<'a>) -> Option<Object<'a>> {
+pub(super) fn questions_of<'a>(params: &Object<'a>) -> Option<Object<'a>> {
     params.object("toolCall")?.object("_meta").filter(|meta| meta.is("qwenInteractionKind", "user_question"))
-}
-
-pub(super) fn holds_questions(params: &Object<'_>) -> bool {
-    questions_of(params).is_some()
 }
 
 pub(super) fn questions(params: &Object<'_>) -> Option<(AcpRequest, Asks)> {
@@ -342,10 +338,6 @@ impl AcpRequest {
             AcpRequest::Permission { .. } | AcpRequest::Questions { .. } => cancelled(),
             AcpRequest::ElicitationForm(_) => json!({"action": "cancel"}),
         }
-    }
-
-    pub(super) fn allowed(&self) -> Value {
-        self.respond(&[Reply::Allowed])
     }
 
     pub(super) fn respond(&self, replies: &[Reply]) -> Value {

@@ -11,14 +11,9 @@ use crate::protocol::terms::sentence;
 const AUTH_REQUIRED: i64 = -32000;
 const CANCELLED: i64 = -32800;
 
-/// Some agents start their own server only at the handshake.
 pub(super) fn handshake(profile: &Profile, error: &Error) -> Failure {
-    let failure = provider(profile, error).unwrap_or_else(|| {
-        let name = profile.name;
-        let message = format!("{name} refused to begin a dialogue over ACP: run it by hand to see why, or update it.");
-        Failure::new(Code::AgentProtocolError, message)
-    });
-    failure.saying(error.said())
+    let why = "refused to begin a dialogue over ACP: run it by hand to see why, or update it.";
+    unopened(profile, error, Code::AgentProtocolError, why)
 }
 
 pub(super) fn version(profile: &Profile) -> Failure {
@@ -27,11 +22,13 @@ pub(super) fn version(profile: &Profile) -> Failure {
 }
 
 pub(super) fn new_session(profile: &Profile, error: &Error) -> Failure {
-    let failure = provider(profile, error).unwrap_or_else(|| {
-        let message = format!("{} could not open a session: run it by hand to see why.", profile.name);
-        Failure::new(Code::AgentError, message)
-    });
-    failure.saying(error.said())
+    unopened(profile, error, Code::AgentError, "could not open a session: run it by hand to see why.")
+}
+
+/// The provider may fail already here: some agents start their own server only at the handshake.
+fn unopened(profile: &Profile, error: &Error, code: Code, why: &str) -> Failure {
+    let failure = || Failure::new(code, format!("{} {why}", profile.name));
+    provider(profile, error).unwrap_or_else(failure).saying(error.said())
 }
 
 pub(super) fn resume(profile: &Profile, error: &Error) -> Failure {
@@ -46,10 +43,6 @@ pub(super) fn resume(profile: &Profile, error: &Error) -> Failure {
 
 pub(super) fn cannot_resume(profile: &Profile) -> Failure {
     Failure::not_resumable(&format!("{} cannot resume a session in this version.", profile.name))
-}
-
-pub(super) fn model(error: &Error) -> Failure {
-    Failure::model_not_found().saying(error.said())
 }
 
 pub(super) fn stand_in(profile: &Profile) -> Failure {

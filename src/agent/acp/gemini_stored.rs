@@ -60,11 +60,8 @@ fn of_message(message: &Object<'_>) -> Vec<StoredPart> {
             };
             let thoughts = message.objects("thoughts").map(thought);
             // A message of a resumed session has a list of parts in place of a text.
-            let said: Vec<StoredPart> = text(message, "content")
-                .into_iter()
-                .chain(message.objects("content").filter_map(|part| text(&part, "text")))
-                .map(StoredPart::Text)
-                .collect();
+            let parts = message.objects("content").filter_map(|part| text(&part, "text"));
+            let said = text(message, "content").into_iter().chain(parts).map(StoredPart::Text);
             thoughts.chain(said).chain(message.objects("toolCalls").map(|call| StoredPart::Tool(tool(&call)))).collect()
         }
         _ => Vec::new(),

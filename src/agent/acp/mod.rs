@@ -11,7 +11,6 @@ mod ask;
 mod call;
 mod errors;
 mod gemini_stored;
-mod model_choice;
 mod modes;
 mod native;
 mod open_requests;
@@ -148,7 +147,7 @@ impl Acp {
             _ => false,
         };
         let read = match (method, params) {
-            (PERMISSION, Some(params)) if ask::holds_questions(&params) => ask::questions(&params),
+            (PERMISSION, Some(params)) if ask::questions_of(&params).is_some() => ask::questions(&params),
             (PERMISSION, Some(params)) => self.permission(&params, out),
             ("elicitation/create", Some(params)) => ask::form(&params),
             _ => None,
@@ -164,7 +163,7 @@ impl Acp {
         }
         if pending.call().and_then(|call| self.calls.get(call)).is_some_and(|call| call.own) {
             // The call itself asks the user; a permission before it would be pointless.
-            return out.send.push(rpc::result(id, &pending.allowed()));
+            return out.send.push(rpc::result(id, &pending.respond(&[Reply::Allowed])));
         }
         self.end_message(out);
         let key = AskKey(id.to_owned());
@@ -264,7 +263,7 @@ impl Acp {
             // Its JSON goes into a variable, in which a character may take six bytes.
             Some(PromptWay::OpenCode) => {
                 let fits = |text: &String| text.len() <= ARGUMENT_BYTES / 8;
-                !own_rules::has_content(&settings.own_rules) && settings.system_prompt.as_ref().is_none_or(fits)
+                !own_rules::is_set(&settings.own_rules, CONTENT) && settings.system_prompt.as_ref().is_none_or(fits)
             }
         }
     }
@@ -298,13 +297,10 @@ impl Driver for Acp {
             usage: (self.profile.counts_turns || self.steps.reported).then_some(true),
             ..Capabilities::usual(questions)
         };
+        let follows = |preference: &Preference| self.follows(*preference, settings);
         let leaves = self.profile.leaves_servers || self.start.server_names.is_empty();
         Features {
-            preferences: Preference::ALL
-                .iter()
-                .copied()
-                .filter(|preference| self.follows(*preference, settings))
-                .collect(),
+            preferences: Preference::ALL.iter().copied().filter(follows).collect(),
             images: self.takes_images != Some(false),
             ask_tool: self.ask_tool(settings),
             result_way: self.result_way(settings),
@@ -346,7 +342,7 @@ impl Driver for Acp {
         match self.profile.rules {
             Some(RuleFormat::OpenCode(variable)) => {
                 env.push((variable.into(), rules.opencode()));
-                if self.profile.reports_steps && !own_rules::has_content(&settings.own_rules) {
+                if self.profile.reports_steps && !own_rules::is_set(&settings.own_rules, CONTENT) {
                     let prompt =
                         |text: &String| own_rules::new_prompt(&settings.own_rules, settings.mode.as_deref(), text);
                     let prompt = new_prompt.map(prompt);
@@ -374,10 +370,8 @@ impl Driver for Acp {
             files.extend(text.map(file));
         }
         let images = settings.attached.clone();
-        let session_files = match &self.profile.native.sessions {
-            Some(SessionStore::File(files)) => Some(files),
-            Some(SessionStore::Command { .. }) | None => None,
-        };
+        let store = &self.profile.native.sessions;
+        let session_files = if let Some(SessionStore::File(files)) = store { Some(files) } else { None };
         let launch = Launch { send: first.send, images, session_files, ..self.base.launch("acp", args, env) };
         let start_timeout = self.steps.start_timeout().or(launch.start_timeout);
         Ok(Launch { files, start_timeout, ..launch })
@@ -438,12 +432,10 @@ impl Driver for Acp {
     }
 
     fn interrupt(&mut self, out: &mut DriverOutput) {
-        if self.phase != Phase::Prompting {
+        if !self.interrupt_turn(out) {
             self.phase = Phase::Over;
             out.events.push(AgentEvent::TurnOver(TurnOver::Interrupted));
-            return;
         }
-        self.cancel_turn(out);
     }
 
     fn finish(&mut self, out: &mut DriverOutput) {
@@ -451,9 +443,8 @@ impl Driver for Acp {
     }
 
     fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &Text) -> TurnOver {
-        if let Some(failure) = (!alive).then(|| npx::failure(&self.base, stderr)).flatten() {
-            return TurnOver::Failed(failure);
-        }
-        TurnOver::Failed(errors::exited(self.profile, exit, !self.session.is_empty(), alive))
+        let of_npx = npx::failure(&self.base, stderr).filter(|_| !alive);
+        let of_agent = || errors::exited(self.profile, exit, !self.session.is_empty(), alive);
+        TurnOver::Failed(of_npx.unwrap_or_else(of_agent))
     }
 }

@@ -1,8 +1,10 @@
-//! The modes of a session, and how much each asks. Agents name their modes as they like, so that the names are data: a
-//! rule for every agent, also for one that nobody tried.
+//! The modes and the model of a session, and how much each mode asks. Agents name their modes as they like, so that the
+//! names are data: a rule for every agent, also for one that nobody tried.
 
+use super::errors;
 use super::profile::Profile;
 use crate::json::{Object, Raw};
+use crate::protocol::failure::Failure;
 use serde_json::{Value, json};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,7 +150,7 @@ struct Mode {
 #[derive(Debug)]
 pub(super) struct Modes {
     pub(super) set: Setter,
-    current: Option<Value>,
+    pub(super) current: Option<Value>,
     all: Vec<Mode>,
 }
 
@@ -206,14 +208,6 @@ impl Modes {
         Modes { set: Setter::Option(id), current: option.raw("currentValue").and_then(read), all }
     }
 
-    pub(super) fn is_now(&mut self, update: &Object<'_>) {
-        self.current = update.string("currentModeId").map(Value::from);
-    }
-
-    pub(super) fn is_lax(&self) -> bool {
-        self.current.as_ref().is_some_and(|value| self.allows(value))
-    }
-
     pub(super) fn allows(&self, value: &Value) -> bool {
         self.all.iter().any(|mode| mode.value == *value && mode.level == AskLevel::Allows)
     }
@@ -237,15 +231,12 @@ impl Modes {
                 return Some(ModeChoice::Change(mode.value.clone(), *wanted));
             }
         }
+        let may_ask = || self.all.iter().any(|mode| mode.level != AskLevel::Allows);
         match current.map(|mode| mode.level) {
             Some(AskLevel::Allows) => None,
             Some(level) => Some(ModeChoice::Stay(level)),
             // Whether the agent asks shows once it acts.
-            None => self
-                .all
-                .iter()
-                .any(|mode| mode.level != AskLevel::Allows)
-                .then_some(ModeChoice::Stay(AskLevel::Unknown)),
+            None => may_ask().then_some(ModeChoice::Stay(AskLevel::Unknown)),
         }
     }
 }
@@ -266,9 +257,43 @@ pub(super) enum ModeChoice {
 }
 
 /// Returns the option with this id, or else with this category, and its id. An agent may have several of a category.
-pub(super) fn option<'a>(result: &Object<'a>, what: &str) -> Option<(Object<'a>, String)> {
+fn option<'a>(result: &Object<'a>, what: &str) -> Option<(Object<'a>, String)> {
     let of = |field: &'static str| result.objects("configOptions").find(|option| option.is(field, what));
     let option = of("id").or_else(|| of("category"))?;
     let id = option.string("id")?;
     Some((option, id))
+}
+
+#[derive(Debug, Default)]
+pub(super) struct ModelChoice {
+    pub(super) method: Setter,
+    pub(super) current: Option<String>,
+    /// Whether the session offers a list of models without any.
+    is_empty: bool,
+}
+
+/// Whether a model is one of those that OpenCode offers to everybody, with or without a login: `opencode/big-pickle`, and
+/// `opencode/…-free`.
+fn is_for_everybody(model: &str) -> bool {
+    model.strip_prefix("opencode/").is_some_and(|name| name == "big-pickle" || name.ends_with("-free"))
+}
+
+impl ModelChoice {
+    /// The failure of a session whose model nobody chose: without credentials for the configured model, or without a
+    /// configured one, OpenCode takes a remote model of its own, to which the prompt and the code would go.
+    pub(super) fn stand_in(&self, profile: &Profile) -> Option<Failure> {
+        if self.is_empty {
+            return Some(Failure::not_logged_in(profile.name, profile.login));
+        }
+        self.current.as_deref().filter(|model| is_for_everybody(model)).map(|_| errors::stand_in(profile))
+    }
+}
+
+pub(super) fn model_choice(result: &Object<'_>) -> ModelChoice {
+    if let Some((option, id)) = option(result, "model") {
+        let is_empty = option.list("options").is_some() && option.objects("options").next().is_none();
+        return ModelChoice { method: Setter::Option(id), current: option.string("currentValue"), is_empty };
+    }
+    let current = result.object("models").and_then(|models| models.string("currentModelId"));
+    ModelChoice { method: Setter::Request, current, is_empty: false }
 }

@@ -1,10 +1,9 @@
-//! Facts about the agents that speak ACP which the protocol does not cover. Each [`super::profile`] refers to its own.
+//! Facts about Gemini CLI and OpenCode that ACP does not cover.
 
 use super::own_rules::{self, OPENCODE_CONFIG};
-use crate::agent::claude;
 use crate::agent::native::{
-    AsksFor, Folder, Interface, InterfaceOptions, LoggedIn, Login, Native, OwnRules, RuleSource, SessionFiles,
-    SessionStore, Sign, State, Version, flag,
+    AsksFor, Folder, Interface, LoggedIn, Login, Native, OwnRules, RuleSource, SessionFiles, SessionStore, Sign, State,
+    Version, flag,
 };
 use crate::agent::vendor::Vendor;
 
@@ -45,7 +44,8 @@ pub(super) static GEMINI: Native = Native {
     sessions: Some(SessionStore::File(SessionFiles {
         folder: GEMINI_FOLDER,
         paths: |id| {
-            [first_digits(id), last_digits(id)].map(|part| format!("tmp/*/chats/session-*-{part}.jsonl")).into()
+            let parts = [id.get(..8).unwrap_or(id), last_digits(id)];
+            parts.map(|part| format!("tmp/*/chats/session-*-{part}.jsonl")).into()
         },
         first_line: |id| format!("\"sessionId\":\"{id}\""),
         // Gemini finds no session without a message of its model.
@@ -58,11 +58,8 @@ pub(super) static GEMINI: Native = Native {
     // A file of ours for `--policy` replaces this folder.
     own_rules: Some(OwnRules {
         sources: |environment, _| {
-            GEMINI_FOLDER
-                .path(environment)
-                .map(|folder| RuleSource::Folder(folder.join("policies")))
-                .into_iter()
-                .collect()
+            let folder = GEMINI_FOLDER.path(environment).into_iter();
+            folder.map(|folder| RuleSource::Folder(folder.join("policies"))).collect()
         },
         kept: |folders| folders.concat(),
     }),
@@ -85,7 +82,7 @@ pub(super) static GEMINI: Native = Native {
             let asks = options.asks_for.map(|asks_for| asks_for.choose("default", "yolo"));
             let before =
                 [flag("--model", options.model), flag("--resume", options.session), flag("--approval-mode", asks)];
-            around(before, options, flag("--prompt-interactive", options.prompt))
+            options.around(before, flag("--prompt-interactive", options.prompt))
         },
         has_modes: false,
         asking_env: |_| None,
@@ -93,10 +90,6 @@ pub(super) static GEMINI: Native = Native {
         env_remove: &[],
     }),
 };
-
-fn first_digits(id: &str) -> &str {
-    id.get(..8).unwrap_or(id)
-}
 
 fn last_digits(id: &str) -> &str {
     id.len().checked_sub(8).and_then(|at| id.get(at..)).unwrap_or(id)
@@ -150,7 +143,7 @@ pub(super) static OPENCODE: Native = Native {
         args: |options| {
             let allow = (options.asks_for == Some(AsksFor::Nothing)).then(|| "--auto".to_owned());
             let (model, mode) = (flag("--model", options.model), flag("--agent", options.mode));
-            around([model, mode, flag("--session", options.session), allow], options, flag("--prompt", options.prompt))
+            options.around([model, mode, flag("--session", options.session), allow], flag("--prompt", options.prompt))
         },
         has_modes: true,
         asking_env: opencode_asks,
@@ -158,57 +151,3 @@ pub(super) static OPENCODE: Native = Native {
         env_remove: &[],
     }),
 };
-
-/// The arguments in order: flags, the person's arguments, and the prompt.
-fn around<const N: usize>(
-    before: [Option<String>; N],
-    options: &InterfaceOptions<'_>,
-    prompt: Option<String>,
-) -> Vec<String> {
-    before.into_iter().flatten().chain(options.args.iter().cloned()).chain(prompt).collect()
-}
-
-const HOME: Folder = Folder { variable: ("", ""), home: "" };
-
-// The state of further agents, measured on the versions that their files name.
-pub(super) static PI: Native = Native::of_state(State::whole(
-    &[(HOME, ".pi")],
-    &[(HOME, ".pi/agent/settings.json"), (HOME, ".pi/agent/extensions")],
-));
-pub(super) static QWEN: Native =
-    Native::of_state(State::whole(&[(HOME, ".qwen")], &[(HOME, ".qwen/settings.json"), (HOME, ".qwen/extensions")]));
-pub(super) static KIMI: Native =
-    Native::of_state(State::whole(&[(HOME, ".kimi-code")], &[(HOME, ".kimi-code/config.toml")]));
-pub(super) static VIBE: Native = Native::of_state(State::whole(&[(HOME, ".vibe")], &[(HOME, ".vibe/config.toml")]));
-pub(super) static COPILOT: Native = Native::of_state(State::whole(
-    &[(HOME, ".copilot"), (HOME, ".cache/copilot")],
-    &[(HOME, ".copilot/config.json"), (HOME, ".copilot/mcp-config.json")],
-));
-/// Measured on 7.7.9: it makes the folder of its own sandbox's policy beside that of its state.
-pub(super) static KILO: Native = Native::of_state(State::whole(
-    &[
-        (HOME, ".config/kilo"),
-        (HOME, ".local/share/kilo"),
-        (HOME, ".local/state/kilo"),
-        (HOME, ".local/state/kilo-sandbox-policy"),
-        (HOME, ".cache/kilo"),
-    ],
-    &[(HOME, ".config/kilo/kilo.json"), (HOME, ".config/kilo/plugin")],
-));
-pub(super) static CLINE: Native =
-    Native::of_state(State::whole(&[(HOME, ".cline")], &[(HOME, ".cline/data/settings")]));
-pub(super) static HERMES: Native =
-    Native::of_state(State::whole(&[(HOME, ".hermes")], &[(HOME, ".hermes/config.yaml")]));
-pub(super) static DROID: Native = Native::of_state(State::whole(
-    &[(HOME, ".factory")],
-    &[(HOME, ".factory/settings.json"), (HOME, ".factory/mcp.json")],
-));
-pub(super) static CLAUDE: Native = Native::of_state(claude::STATE);
-
-/// Its Codex puts commands into a sandbox of its own in every mode that asks (measured on 2.6.0).
-pub(super) static CODEX: Native = Native::of_state(State {
-    unfit: Some(
-        "its commands run in a sandbox of its own, which cannot start in another one; the agent `codex` works there",
-    ),
-    ..State::NONE
-});

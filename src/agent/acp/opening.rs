@@ -118,7 +118,7 @@ impl Acp {
     fn open(&mut self, out: &mut DriverOutput) {
         let SessionAbilities { resumes, loads, forks } = self.start.abilities;
         let servers: Vec<Value> = self.start.servers.iter().map(server).collect();
-        let mut params = json!({"cwd": self.start.cwd, "mcpServers": servers});
+        let mut params = json!({"cwd": self.cwd.to_string_lossy(), "mcpServers": servers});
         self.phase = Phase::Opening;
         let Some(id) = self.start.resume.clone() else { return self.request("session/new", &params, out) };
         params["sessionId"] = json!(id);

@@ -17,7 +17,7 @@ const PRIMARY: &str = "primary_tools";
 const DEFAULT: &str = "default_agent";
 const RULES: &str = "permission";
 /// The library of plugins, which OpenCode installs into each folder of configuration.
-const LIBRARY: &str = "@opencode-ai/plugin";
+pub(super) const LIBRARY: &str = "@opencode-ai/plugin";
 
 pub(super) const OPENCODE_RULES: OwnRules = OwnRules { sources, kept };
 
@@ -38,12 +38,8 @@ fn sources(environment: Environment<'_>, cwd: &Path) -> Vec<RuleSource> {
     files.extend(folders.iter().flat_map(|folder| FILES.map(|file| folder.join(file))));
     let mut all: Vec<RuleSource> = files.into_iter().map(RuleSource::File).collect();
     all.extend(global.map(|needed| RuleSource::Library { name: LIBRARY, needed, others: folders }));
-    all.extend(
-        text(CONTENT)
-            .into_iter()
-            .flat_map(|content| [content, format!("{{\"{CONTENT}\":true}}")])
-            .map(RuleSource::Text),
-    );
+    let content = text(CONTENT).into_iter().flat_map(|content| [content, format!("{{\"{CONTENT}\":true}}")]);
+    all.extend(content.map(RuleSource::Text));
     all.extend(FILES.map(|file| RuleSource::File(Path::new("/etc/opencode").join(file))));
     all.extend(text("OPENCODE_PERMISSION").map(|rules| RuleSource::Text(format!("{{\"permission\":{rules}}}"))));
     all
@@ -144,16 +140,8 @@ fn kept(texts: &[String]) -> String {
     if parts.is_empty() { String::new() } else { format!("{{{}}}", parts.join(",")) }
 }
 
-pub(super) fn has_content(kept: &str) -> bool {
-    is_set(kept, CONTENT)
-}
-
-/// Whether every folder of configuration has [`LIBRARY`].
-pub(super) fn has_library(kept: &str) -> bool {
-    is_set(kept, LIBRARY)
-}
-
-fn is_set(kept: &str, flag: &str) -> bool {
+/// `flag`: [`CONTENT`], which the user may set, or [`LIBRARY`], which every folder of configuration may have.
+pub(super) fn is_set(kept: &str, flag: &str) -> bool {
     Object::parse(kept).is_some_and(|kept| kept.bool(flag) == Some(true))
 }
 
@@ -231,7 +219,7 @@ fn string_length(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{appended, has_content, kept, new_prompt, without_sub_agents};
+    use super::{CONTENT, appended, is_set, kept, new_prompt, without_sub_agents};
 
     #[test]
     fn denials_and_their_exceptions_are_kept() {
@@ -267,7 +255,7 @@ mod tests {
         let wanted = |tools: &str| format!(r#""experimental":{{"primary_tools":[{tools}]}}"#);
         assert_eq!(list(""), wanted(r#""bash""#));
         assert_eq!(list(r#"{"experimental":{"primary_tools":["x"]}}"#), wanted(r#""bash","x""#));
-        assert!(has_content(&kept(&[r#"{"OPENCODE_CONFIG_CONTENT":true}"#.to_owned()])) && !has_content(""));
+        assert!(is_set(&kept(&[r#"{"OPENCODE_CONFIG_CONTENT":true}"#.to_owned()]), CONTENT) && !is_set("", CONTENT));
     }
 
     #[test]

@@ -58,6 +58,7 @@ fn granted(settings: &Settings) -> Vec<&'static str> {
 
 impl<'a> ToolRules<'a> {
     pub(super) fn new(settings: &'a Settings, own_tools: &[&'static str]) -> ToolRules<'a> {
+        let dirs = settings.add_dirs.iter().map(|dir| absolute(&settings.cwd, dir).to_string_lossy().into_owned());
         ToolRules {
             allowed: settings.allowed_tools.as_deref(),
             disallowed: settings.disallowed_tools.as_deref().unwrap_or_default(),
@@ -67,11 +68,7 @@ impl<'a> ToolRules<'a> {
             denies_commands: settings.permissions.policy(Category::Execute) == Policy::Deny,
             granted: granted(settings),
             delegates: settings.permissions.policy(Category::Agent) != Policy::Deny,
-            dirs: settings
-                .add_dirs
-                .iter()
-                .map(|dir| absolute(&settings.cwd, dir).to_string_lossy().into_owned())
-                .collect(),
+            dirs: dirs.collect(),
             own_rules: &settings.own_rules,
             own_tools: own_tools.iter().map(|tool| (ask_user::server_name(settings), *tool)).collect(),
         }

@@ -1,8 +1,7 @@
 //! The requests to the agent, from the handshake to the prompt, and their order.
 
 use super::ask::Denial;
-use super::model_choice::model_choice;
-use super::modes::{AskLevel, ModeChoice, Modes, Setter};
+use super::modes::{AskLevel, ModeChoice, Modes, Setter, model_choice};
 use super::profile::{HiddenFailure, Profile, ServerWay};
 use super::{Acp, AskLink, errors, steps};
 use crate::agent::limit::Limit;
@@ -54,7 +53,6 @@ pub(super) struct SessionSetup {
     pub(super) prompt: String,
     pub(super) images: Vec<Image>,
     pub(super) agent: String,
-    pub(super) cwd: String,
     pub(super) resume: Option<SessionId>,
     pub(super) fork: bool,
     pub(super) abilities: SessionAbilities,
@@ -90,7 +88,6 @@ impl SessionSetup {
             },
             images: settings.attached.clone(),
             agent: settings.agent.clone(),
-            cwd: settings.cwd.to_string_lossy().into_owned(),
             resume: settings.session_id.clone(),
             fork: settings.fork,
             mode: settings.mode.clone(),
@@ -155,7 +152,7 @@ impl Acp {
                 }
             }
             (Phase::ChoosingModel, Ok(_)) => self.first_prompt(out),
-            (Phase::ChoosingModel, Err(error)) => self.fail(errors::model(&error), out),
+            (Phase::ChoosingModel, Err(error)) => self.fail(Failure::model_not_found().saying(error.said()), out),
             (Phase::Prompting, Ok(result)) => self.turn_ended(result.as_ref(), out),
             (Phase::Prompting, Err(error)) => self.turn_failed(error, out),
             (Phase::AwaitingServers | Phase::Idle | Phase::Over, _) => {}
@@ -274,15 +271,16 @@ impl Acp {
         }
         match update.str("sessionUpdate").as_deref() {
             Some("current_mode_update") => {
-                let of_request = self.start.modes.iter_mut().find(|modes| modes.set == Setter::Request);
-                of_request.into_iter().for_each(|modes| modes.is_now(update));
+                let modes = self.start.modes.iter_mut().find(|modes| modes.set == Setter::Request);
+                modes.into_iter().for_each(|modes| modes.current = update.string("currentModeId").map(Value::from));
             }
             Some("config_option_update") => self.start.modes = Modes::of_session(update, self.profile),
             _ => return,
         }
         let reads = self.reads_only();
         let skipped = usize::from(self.start.is_wished);
-        let lax = self.start.modes.iter().skip(skipped).filter(|modes| modes.is_lax());
+        let is_lax = |modes: &&Modes| modes.current.as_ref().is_some_and(|value| modes.allows(value));
+        let lax = self.start.modes.iter().skip(skipped).filter(is_lax);
         let changes: Vec<_> = lax.filter_map(|modes| Some((modes.set.clone(), modes.choose(reads)?))).collect();
         // The responses are not waited for.
         let waiting = self.waiting;
@@ -476,11 +474,6 @@ impl Acp {
         if self.used != Usage::default() {
             out.events.push(AgentEvent::Usage(self.used));
         }
-    }
-
-    /// Whether the session's cost is this run's cost.
-    pub(super) fn is_new_session(&self) -> bool {
-        self.start.resume.is_none()
     }
 }
 

@@ -15,7 +15,6 @@ use crate::json::Object;
 use crate::protocol::failure::Failure;
 use crate::protocol::outbound::Usage;
 use crate::protocol::request::{Seconds, Settings};
-use crate::protocol::terms::sentence;
 use crate::protocol::utc::UtcTime;
 use crate::protocol::words::OnUnsupported;
 
@@ -49,7 +48,7 @@ impl Steps {
     pub(super) fn new(settings: &Settings) -> Steps {
         Steps {
             budgets: BUDGETS.into_iter().filter(|limit| limit.is_set(settings)).collect(),
-            has_library: own_rules::has_library(&settings.own_rules),
+            has_library: own_rules::is_set(&settings.own_rules, own_rules::LIBRARY),
             is_wish: settings.on_unsupported == OnUnsupported::Warn,
             ..Steps::default()
         }
@@ -97,10 +96,7 @@ impl Steps {
     pub(super) fn check(&self, agent: &str, out: &mut DriverOutput) -> Result<(), Failure> {
         for limit in self.budgets.iter().filter(|_| !self.reported) {
             let why = "it does not load the plugin that counts, as with `--pure` or OPENCODE_CONFIG";
-            match self.is_wish {
-                true => out.warn(sentence!("{field} has no effect: {why}", field = limit.field())),
-                false => return Err(limit.not_kept(agent, why)),
-            }
+            limit.give_up(agent, self.is_wish, why, out)?;
         }
         Ok(())
     }
@@ -125,17 +121,15 @@ impl Acp {
                 let Some(params) = params else { return out.unparsed() };
                 let field = |name: &str| params.string(name).unwrap_or_default();
                 if field("session") == self.session {
-                    self.provider_failed(
-                        Error {
-                            message: field("text"),
-                            name: field("name"),
-                            reason: field("reason"),
-                            status: params.count("status"),
-                            retry_at: time(params, "until"),
-                            ..Error::default()
-                        },
-                        out,
-                    );
+                    let error = Error {
+                        message: field("text"),
+                        name: field("name"),
+                        reason: field("reason"),
+                        status: params.count("status"),
+                        retry_at: time(params, "until"),
+                        ..Error::default()
+                    };
+                    self.provider_failed(error, out);
                 }
             }
             "_spektacular/step" => {

@@ -5,8 +5,8 @@ use super::call::{Call, Diff, INPUT_BYTES, texts};
 use super::errors::is_denial_notice;
 use super::profile::OwnCall;
 use super::session::Phase;
-use crate::agent::hash::hash;
-use crate::agent::{AgentEvent, CallKey, DriverOutput, MessageKey, edits, plan_entry, result};
+use crate::agent::text::hash;
+use crate::agent::{AgentEvent, CallKey, DriverOutput, MessageKey, edits, plan_entry, result, speech};
 use crate::json::{Object, Raw, SplitPair};
 use crate::protocol::outbound::{FileEdit, Json, Text, ToolFacts};
 use crate::protocol::schema::Mismatch;
@@ -26,21 +26,11 @@ pub(super) struct Said {
 impl Acp {
     /// `None`: a required field is missing.
     pub(super) fn update(&mut self, params: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
-        let shown = match self.phase {
-            Phase::Prompting => true,
-            Phase::Replaying(_) => {
-                self.phase = Phase::Replaying(true);
-                false
-            }
-            // Messages before our prompt are a replay.
-            Phase::Initializing
-            | Phase::Opening
-            | Phase::ChoosingMode(_)
-            | Phase::ChoosingModel
-            | Phase::AwaitingServers
-            | Phase::Idle
-            | Phase::Over => false,
-        };
+        // Messages before our prompt are a replay.
+        let shown = self.phase == Phase::Prompting;
+        if let Phase::Replaying(_) = self.phase {
+            self.phase = Phase::Replaying(true);
+        }
         // A sub-agent may have its own session.
         let [session, update] = params.raws(["sessionId", "update"]);
         let update = update.and_then(Raw::object);
@@ -73,7 +63,7 @@ impl Acp {
                 self.used.context_tokens = count("used").or(self.used.context_tokens);
                 self.used.context_window = count("size").or(self.used.context_window);
                 // In a resumed session the cost includes earlier runs.
-                let is_cost = self.is_new_session() && !self.steps.reported;
+                let is_cost = self.start.resume.is_none() && !self.steps.reported;
                 let cost = update.object("cost").filter(|cost| is_cost && cost.is("currency", "USD"));
                 self.used.cost_usd = cost.and_then(|cost| cost.number("amount")).or(self.used.cost_usd);
             }
@@ -121,7 +111,7 @@ impl Acp {
             // Not the model's answer: the turn ends here, and the model hears of the denial in a further one.
             self.end_message(out);
             let key = MessageKey::next(&mut self.messages);
-            out.events.push(speech(key, false, text.into(), true));
+            out.events.push(speech(key, None, false, text, true));
             return Some(());
         }
         let id = id.and_then(Raw::str);
@@ -140,7 +130,7 @@ impl Acp {
         if !thought {
             self.answer.push(&text, self.wants.answer_bytes);
         }
-        out.events.push(speech(said.key, thought, text.into(), false));
+        out.events.push(speech(said.key, None, thought, text, false));
         Some(())
     }
 
@@ -150,7 +140,7 @@ impl Acp {
             if !said.thought {
                 self.answer.push(rest, self.wants.answer_bytes);
             }
-            out.events.push(speech(said.key, said.thought, rest.into(), true));
+            out.events.push(speech(said.key, None, said.thought, rest, true));
         }
     }
 
@@ -318,7 +308,7 @@ impl Acp {
             // The input of a permission request replaces that of the call, and has a diff in place of the content.
             let input = call.and_then(|call| Object::parse(&call.input));
             let lines = input.and_then(|input| match input.str("content") {
-                Some(content) => Some(edits::signed('+', &content)),
+                Some(content) => Some(edits::signed("+", &content)),
                 None => input.str("diff").map(|diff| edits::unified(&diff)),
             });
             return lines.and_then(|lines| FileEdit::new(path(), lines)).into_iter().collect();
@@ -346,10 +336,6 @@ fn refusal(text: &str) -> Mismatch {
     }
 }
 
-fn speech(message: MessageKey, reasoning: bool, piece: Text, done: bool) -> AgentEvent {
-    AgentEvent::Text { message, piece, done, reasoning, parent: None }
-}
-
 /// Gemini reports a mode change as a message from the model.
 fn is_mode_note(text: &str) -> bool {
     let word = text.strip_prefix("[MODE_UPDATE] ").unwrap_or_default();
@@ -359,13 +345,9 @@ fn is_mode_note(text: &str) -> bool {
 fn category(kind: &str, id: &str, name: Option<&str>, servers: &[String]) -> Category {
     let name = name.unwrap_or(id);
     match kind {
-        "read" => Category::Read,
-        "edit" => Category::Edit,
-        "delete" => Category::Delete,
-        "move" => Category::Move,
-        "search" => Category::Search,
-        "execute" => Category::Execute,
-        "fetch" => Category::Fetch,
+        "read" | "edit" | "delete" | "move" | "search" | "execute" | "fetch" => {
+            Category::from_word(kind).unwrap_or(Category::Other)
+        }
         "switch_mode" => Category::Mode,
         // OpenCode's tool and Gemini's, whose name begins the call's id.
         _ if name == "task" || name.starts_with("invoke_agent__") => Category::Agent,
@@ -382,10 +364,8 @@ fn server_of<'a>(tool: &str, servers: &'a [String]) -> Option<&'a str> {
 }
 
 fn changed(update: &Object<'_>, detail: Option<&Object<'_>>, category: Category, out: &mut DriverOutput) {
-    let diffs: Vec<AgentEvent> = Diff::all(update)
-        .iter()
-        .map(|diff| AgentEvent::Changed { path: diff.path.clone(), action: diff.action })
-        .collect();
+    let of_diff = |diff: Diff<'_>| AgentEvent::Changed { path: diff.path, action: diff.action };
+    let diffs: Vec<AgentEvent> = Diff::all(update).into_iter().map(of_diff).collect();
     if !diffs.is_empty() {
         return out.events.extend(diffs);
     }

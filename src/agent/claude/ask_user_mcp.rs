@@ -24,6 +24,10 @@ impl Names {
         Names { tool: format!("mcp__{server}__{}", ask_user::TOOL), server }
     }
 
+    pub(super) fn has_tool(&self) -> bool {
+        !self.tool.is_empty()
+    }
+
     pub(super) fn config(&self) -> (String, Value) {
         // Without `alwaysLoad`, the model has to search for the tool first.
         (self.server.clone(), json!({"type": "sdk", "name": self.server, "alwaysLoad": true}))
@@ -54,8 +58,8 @@ impl Names {
 
 impl Claude {
     pub(super) fn mcp_message(&mut self, id: String, request: &Object<'_>, out: &mut DriverOutput) {
-        let message =
-            request.raw("message").filter(|_| self.offers_asking && request.is("server_name", &self.names.server));
+        let is_ours = self.names.has_tool() && request.is("server_name", &self.names.server);
+        let message = request.raw("message").filter(|_| is_ours);
         let Some(message) = message else { return out.send.push(refuse_request(&id)) };
         match self.server.message(message.get()) {
             Out::Send(reply) => out.send.push(response(&id, &reply)),
@@ -82,11 +86,6 @@ impl Claude {
         let Some(call) = self.asked.remove(key) else { return false };
         out.send.extend(self.server.answer(&call, replies).map(|reply| response(&key.0, &reply)));
         true
-    }
-
-    /// Returns whether `key` names a waiting call.
-    pub(super) fn forget_call(&mut self, key: &AskKey) -> bool {
-        self.asked.remove(key).is_some_and(|call| self.server.forget(&call))
     }
 
     pub(super) fn withdraw_calls(&mut self, out: &mut DriverOutput) {

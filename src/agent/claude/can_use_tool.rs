@@ -5,8 +5,7 @@
 use crate::agent::detail::with_rest;
 use crate::agent::reply::{DECLINED, NO_USER, Reply};
 use crate::agent::{form, tool_input};
-use crate::json::Object;
-use crate::json::to_line;
+use crate::json::{Object, to_line};
 use crate::protocol::question::{Ask, Asks, Subject, one};
 use crate::protocol::scope::Scope;
 use serde_json::value::RawValue;

@@ -4,7 +4,7 @@ use super::tools::{self, CallKind};
 use super::{Claude, errors, usage};
 use crate::agent::{AgentEvent, CallKey, DriverOutput, plan_entry, tool_input};
 use crate::json::{Object, Raw};
-use crate::protocol::outbound::{Json, ToolFacts};
+use crate::protocol::outbound::{Json, Text, ToolFacts};
 use crate::protocol::words::{Action, ToolState};
 
 impl Claude {
@@ -112,7 +112,7 @@ impl Claude {
             (false, true) => ToolState::Failed,
             (false, false) => ToolState::Completed,
         };
-        let output = self.wants.full.then(|| tools::output(block)).flatten();
+        let output = self.wants.full.then(|| tools::output(block)).flatten().map(Text::from);
         let facts = facts(state, block, line, self.wants.facts);
         out.events.push(AgentEvent::ToolOver { call: CallKey::of(&call), state, output, facts });
         Some(())

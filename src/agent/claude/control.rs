@@ -2,8 +2,7 @@
 
 use super::{Claude, can_use_tool};
 use crate::agent::{AgentEvent, AskKey, CallKey, DriverOutput, Reply};
-use crate::json::Object;
-use crate::json::to_line;
+use crate::json::{Object, to_line};
 use crate::protocol::image::Image;
 use serde_json::{Value, json};
 
@@ -50,7 +49,8 @@ impl Claude {
 
     pub(super) fn control_cancel_request(&mut self, message: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
         let key = AskKey(message.string("request_id")?);
-        if self.pending.remove(&key).is_some() || self.forget_call(&key) {
+        let mut is_call = || self.asked.remove(&key).is_some_and(|call| self.server.forget(&call));
+        if self.pending.remove(&key).is_some() || is_call() {
             out.events.push(AgentEvent::AskWithdrawn { key });
         }
         Some(())

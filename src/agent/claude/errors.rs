@@ -14,10 +14,6 @@ pub(super) const LOGIN: &str = "log in with `claude`, or set ANTHROPIC_API_KEY";
 
 const ACCOUNT: ProviderAccount = ProviderAccount { agent: "Claude Code", login: LOGIN };
 
-pub(super) fn refused(status: Option<u16>) -> Failure {
-    Failure::credentials_refused(ACCOUNT.agent, LOGIN, status)
-}
-
 pub(super) fn retrying(message: &Object<'_>, status: Option<u16>) -> String {
     let why = provider::retried_after(status);
     let attempt = message.count("attempt").unwrap_or(1);

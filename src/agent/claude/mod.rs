@@ -16,7 +16,6 @@ mod content;
 mod control;
 mod errors;
 mod launch;
-mod model_calls;
 mod native;
 mod result;
 mod speech;
@@ -32,18 +31,17 @@ pub(crate) use self::native::{NATIVE, STATE};
 use self::background::BackgroundWork;
 use self::can_use_tool::ClaudeRequest;
 use self::errors::ApiError;
-use self::model_calls::ModelCalls;
 use self::speech::Blocks;
 use self::steer::Steering;
 use self::tools::Calls;
+use self::usage::ModelCalls;
 use super::limit::{Keeper, Limit};
-use super::mcp;
 use super::preference::Preference;
 use super::prompt_text::commands;
 use super::{
     AgentEvent, AskKey, Base, Driver, DriverOutput, Features, LEAVE, Launch, Line, Reply, ResultWay, TurnOver, Wants,
+    ask_user, mcp, no_such_mode,
 };
-use super::{ask_user, no_such_mode};
 use crate::json::{Index, Object, Raw, is_blank};
 use crate::protocol::failure::Failure;
 use crate::protocol::ids::SessionId;
@@ -87,7 +85,6 @@ pub(crate) struct Claude {
     requests: u64,
     steering: Steering,
     work: BackgroundWork,
-    offers_asking: bool,
     names: ask_user_mcp::Names,
     server: mcp::Server,
     /// Calls of the tool that wait for an answer, by the control request that contained them.
@@ -152,7 +149,7 @@ impl Claude {
                 let status = message.count("error_status").and_then(|s| u16::try_from(s).ok());
                 // A refused key stays refused, and ten retries take three minutes.
                 if matches!(status, Some(401 | 403)) {
-                    out.fail(errors::refused(status));
+                    out.fail(Failure::credentials_refused("Claude Code", errors::LOGIN, status));
                     return Some(());
                 }
                 // Claude requests the broken answer again, so the pieces received so far are no longer valid.
@@ -192,12 +189,12 @@ impl Driver for Claude {
     }
 
     fn features(&self, settings: &Settings) -> Features {
-        let questions = match self.offers_asking {
+        let questions = match self.names.has_tool() {
             true => QuestionKind::ALL.to_vec(),
             false => vec![QuestionKind::Select, QuestionKind::Text],
         };
-        let steer = self.steering.is_possible();
-        let capabilities = Capabilities { steer, updated_input: Some(true), ..Capabilities::usual(questions) };
+        let (steer, updated_input) = (self.steering.possible, Some(true));
+        let capabilities = Capabilities { steer, updated_input, ..Capabilities::usual(questions) };
         Features {
             preferences: Preference::ALL.to_vec(),
             images: true,
@@ -210,8 +207,7 @@ impl Driver for Claude {
     fn launch(&mut self, settings: &Settings, out: &mut DriverOutput) -> Result<Launch, Failure> {
         self.mode.clone_from(&settings.mode);
         ask_user::warn_if_taken(settings, out);
-        self.offers_asking = ask_user::is_wanted(settings);
-        if self.offers_asking {
+        if ask_user::is_wanted(settings) {
             self.names = ask_user_mcp::Names::new(settings);
         }
         self.steering = Steering::of_run(&settings.nonce);
@@ -219,17 +215,14 @@ impl Driver for Claude {
         self.resuming = settings.session_id.is_some();
         self.cost_before = settings.session_cost_usd;
         self.wants = Wants::new(settings);
-        let server = self.offers_asking.then(|| self.names.config());
+        let server = self.names.has_tool().then(|| self.names.config());
         // Only the events of a stream report the tokens before the end of the turn.
         self.streamed = settings.max_tokens.map(|_| Usage::default());
         let args = launch::arguments(settings, self.wants.full || self.streamed.is_some(), server)?;
+        let prompt = launch::guarded(&settings.prompt, settings.raw_prompt);
         Ok(Launch {
             env_remove: vec!["CLAUDECODE".into()],
-            send: vec![control::user_line(
-                &launch::guarded(&settings.prompt, settings.raw_prompt),
-                &settings.attached,
-                None,
-            )],
+            send: vec![control::user_line(&prompt, &settings.attached, None)],
             images: settings.attached.clone(),
             files: launch::files(settings),
             ..self.base.launch("claude", args, launch::environment(settings))

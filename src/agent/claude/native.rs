@@ -94,10 +94,8 @@ fn hook_sources(environment: Environment<'_>, cwd: &Path) -> Vec<RuleSource> {
 /// Returns seconds. Empty: none declares a hook.
 fn longest_hook(texts: &[String]) -> String {
     let declared = |settings: Object<'_>| {
-        let hooks = settings
-            .object("hooks")?
-            .objects("SessionEnd")
-            .flat_map(|group| group.objects("hooks").collect::<Vec<_>>());
+        let groups = settings.object("hooks")?.objects("SessionEnd");
+        let hooks = groups.flat_map(|group| group.objects("hooks").collect::<Vec<_>>());
         hooks.filter_map(|hook| hook.number("timeout")).reduce(f64::max)
     };
     let time = |text: &String| match text.trim().parse::<f64>() {
@@ -120,11 +118,7 @@ fn args(options: &InterfaceOptions<'_>) -> Vec<String> {
         flag("--resume", options.session),
         flag("--permission-mode", options.asks_for.map(|asks_for| asks_for.choose("default", "bypassPermissions"))),
     ];
-    let mut args: Vec<String> = flags.into_iter().flatten().chain(options.args.iter().cloned()).collect();
-    if let Some(prompt) = options.prompt {
-        args.extend(["--".into(), prompt.into()]);
-    }
-    args
+    options.around(flags, options.prompt.into_iter().flat_map(|prompt| ["--".to_owned(), prompt.to_owned()]))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use crate::agent::recent::OpenMap;
 use crate::agent::text::Fingerprint;
-use crate::agent::{AgentEvent, CallKey, DriverOutput, MessageKey};
+use crate::agent::{AgentEvent, CallKey, DriverOutput, MessageKey, speech};
 use crate::json::{Chunks, Object, Raw, SplitPair, decoded_in_place};
 use crate::protocol::text::Text;
 use std::borrow::Cow;
@@ -35,10 +35,6 @@ struct StreamedBlock {
     thinking: bool,
     sent: Fingerprint,
     pair: SplitPair,
-}
-
-fn speech(message: MessageKey, parent: Option<CallKey>, reasoning: bool, piece: String, done: bool) -> AgentEvent {
-    AgentEvent::Text { message, piece: piece.into(), done, reasoning, parent }
 }
 
 /// Skips the streamed beginning of a block. `None`: the block does not begin with it.

@@ -7,7 +7,7 @@
 //!
 //! Each further turn begins with an init message, after the state started of the prompt that it answers, if there is one.
 
-use crate::agent::hash::hash;
+use crate::agent::text::hash;
 use crate::agent::{AgentEvent, DriverOutput};
 use crate::json::{Object, Raw};
 use crate::protocol::words::TurnOrigin;
@@ -18,7 +18,7 @@ const NEEDED: [&str; 2] = ["msg_lifecycle_v1", "interrupt_cancel_queued_v1"];
 #[derive(Debug, Default)]
 pub(super) struct Steering {
     /// `None`: not known yet.
-    possible: Option<bool>,
+    pub(super) possible: Option<bool>,
     /// The part of an id that differs between the runs of a session.
     run: u64,
     count: u64,
@@ -46,10 +46,6 @@ enum NextPrompt {
 impl Steering {
     pub(super) fn of_run(nonce: &str) -> Steering {
         Steering { run: hash(nonce), ..Steering::default() }
-    }
-
-    pub(super) fn is_possible(&self) -> Option<bool> {
-        self.possible
     }
 
     pub(super) fn opened(&mut self, init: &Object<'_>) {

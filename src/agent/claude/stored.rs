@@ -73,7 +73,7 @@ fn ended(block: &Object<'_>, line: &Object<'_>, parts: &mut StoredParts) {
     let failed = block.bool("is_error") == Some(true);
     let result = line.object("toolUseResult");
     tool.succeeded = Some(!failed);
-    tool.output = block.string("content").or_else(|| block.texts("content")).unwrap_or_default();
+    tool.output = tools::output(block).unwrap_or_default();
     tool.exit_code = match &result {
         _ if failed => tools::exit_code(block),
         Some(result) => tools::is_success(result).then_some(0),

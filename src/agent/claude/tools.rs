@@ -4,7 +4,6 @@ use crate::agent::edits;
 use crate::agent::recent::RecentMap;
 use crate::json::{Object, Raw};
 use crate::protocol::outbound::FileEdit;
-use crate::protocol::text::Text;
 
 #[derive(Debug, Default)]
 pub(super) struct Calls {
@@ -86,15 +85,11 @@ pub(super) fn edit(result: &Object<'_>) -> Option<FileEdit> {
     }
     // A created file has no patch.
     if lines.is_empty() && result.is("type", "create") {
-        lines = edits::signed('+', &result.str("content").unwrap_or_default());
+        lines = edits::signed("+", &result.str("content").unwrap_or_default());
     }
     FileEdit::new(path, lines)
 }
 
-pub(super) fn output(block: &Object<'_>) -> Option<Text> {
-    let content = block.raw("content")?;
-    if content.is_string() {
-        return content.string().map(Text::from);
-    }
-    block.texts("content").map(Text::from)
+pub(super) fn output(block: &Object<'_>) -> Option<String> {
+    block.string("content").or_else(|| block.texts("content"))
 }

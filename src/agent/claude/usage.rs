@@ -1,5 +1,8 @@
-//! Claude Code's token usage. A result reports it for one turn and for the whole process.
+//! Claude Code's token usage, which a result reports for one turn and for the whole process; and the calls of the model,
+//! which its own limit counts anew in each turn (2.1.330).
 
+use crate::agent::text::hash;
+use crate::agent::{AgentEvent, DriverOutput};
 use crate::json::Object;
 use crate::protocol::outbound::Usage;
 
@@ -46,4 +49,36 @@ pub(super) fn of_process(result: &Object<'_>) -> Option<Usage> {
         total = total.plus(&used);
     }
     total.input_tokens.is_some().then_some(total)
+}
+
+/// The calls of the model that the run talks to. Nothing is counted unless the run limits them.
+#[derive(Debug, Default)]
+pub(super) struct ModelCalls {
+    limited: bool,
+    /// The last call, by the hash of its message's id, until it is reported.
+    last: Option<u64>,
+}
+
+impl ModelCalls {
+    pub(super) fn of_run(limited: bool) -> ModelCalls {
+        ModelCalls { limited, last: None }
+    }
+
+    /// Reports the call before this message's.
+    pub(super) fn message(&mut self, id: &str, out: &mut DriverOutput) {
+        if !self.limited || id.is_empty() {
+            return;
+        }
+        let id = hash(id);
+        if self.last.replace(id).is_some_and(|last| last != id) {
+            out.events.push(AgentEvent::ModelCalled);
+        }
+    }
+
+    /// Reports the turn's last call.
+    pub(super) fn over(&mut self, out: &mut DriverOutput) {
+        if self.last.take().is_some() {
+            out.events.push(AgentEvent::ModelCalled);
+        }
+    }
 }

@@ -55,14 +55,6 @@ pub(super) const LOGIN: &str = "run `codex login`, or set the provider's key";
 
 const ACCOUNT: ProviderAccount = ProviderAccount { agent: "Codex", login: LOGIN };
 
-pub(super) fn not_logged_in() -> Failure {
-    Failure::not_logged_in("Codex", LOGIN)
-}
-
-fn unauthorized(status: Option<u16>) -> Failure {
-    Failure::credentials_refused("Codex", LOGIN, status)
-}
-
 pub(super) fn failed(error: Option<&Object<'_>>) -> Failure {
     let reported = read(error);
     let Reported { class, status, message, .. } = &reported;
@@ -82,7 +74,7 @@ pub(super) fn resets_at(params: &Object<'_>) -> Option<UtcTime> {
 pub(super) fn no_use(error: Option<&Object<'_>>) -> Option<Failure> {
     let reported = read(error);
     let refused = reported.class == "unauthorized" || matches!(reported.status, Some(401 | 403));
-    refused.then(|| unauthorized(reported.status).saying(reported.said()))
+    refused.then(|| Failure::credentials_refused("Codex", LOGIN, reported.status).saying(reported.said()))
 }
 
 pub(super) fn retrying(error: Option<&Object<'_>>) -> String {

@@ -1,11 +1,10 @@
 //! The items of a turn: messages, reasoning and tool calls.
 
 use super::script::script_of;
-use crate::agent::hash::hash;
 use crate::agent::recent::{OpenMap, Recent, RecentMap};
 use crate::agent::shell::{self, FilesSeen};
 use crate::agent::text::{FinalAnswer, Fingerprint};
-use crate::agent::{AgentEvent, CallKey, DriverOutput, MessageKey, Wants, edits, plan_entry, title};
+use crate::agent::{AgentEvent, CallKey, DriverOutput, MessageKey, Wants, edits, plan_entry, speech, title};
 use crate::json::{Object, SplitPair};
 use crate::protocol::outbound::{FileEdit, Json, Place, Text, ToolFacts};
 use crate::protocol::question::file_line;
@@ -14,7 +13,7 @@ use serde::Serialize;
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Item ids are unique only within a turn.
@@ -50,16 +49,13 @@ pub(super) struct Patch {
 /// The maximum length of a remembered command, in bytes. A longer one keeps its shell wrapper in its name.
 const REMEMBERED: usize = 4096;
 
-/// The maximum number of remembered servers with a denied call.
-const DENIED: usize = 256;
-
 #[derive(Debug, Default)]
 pub(super) struct Items {
     pub(super) wants: Wants,
     /// The last final message of this turn.
     pub(super) answer: Option<FinalAnswer>,
-    /// The last MCP servers with a denied call, as hashes of their names.
-    denied: VecDeque<u64>,
+    /// The last MCP servers with a denied call.
+    pub(super) denied: Recent,
     messages: u64,
     streams: OpenMap<StreamedItem>,
     patches: OpenMap<Patch>,
@@ -97,7 +93,7 @@ impl Items {
                 part_key(&spot.key(&item), part, at.unwrap_or(0))
             }
         };
-        if !self.streams.contains(&key) {
+        if self.streams.get(&key).is_none() {
             let (message, sent) = (MessageKey::next(&mut self.messages), Fingerprint::default());
             let stream = StreamedItem { message, thinking: thinking.is_some(), sent, pair: SplitPair::default() };
             self.streams.insert(key.clone(), stream, key.len());
@@ -105,7 +101,7 @@ impl Items {
         let stream = self.streams.get_mut(&key)?;
         let piece = stream.pair.join(piece.literal()?);
         stream.sent.push(&piece);
-        out.events.push(speech(stream.message, piece.into_owned(), false, stream.thinking, spot));
+        out.events.push(speech(stream.message, spot.parent, stream.thinking, piece.into_owned(), false));
         Some(())
     }
 
@@ -138,28 +134,21 @@ impl Items {
         self.streams.bytes() + self.patches.bytes() + self.begun.bytes()
     }
 
-    pub(super) fn deny(&mut self, server: &str) {
-        if self.denied.len() == DENIED {
-            self.denied.pop_front();
-        }
-        self.denied.push_back(hash(server));
-    }
-
     /// Does not repeat the streamed part.
     fn whole(&mut self, key: &str, whole: String, thinking: bool, spot: &Spot<'_>, out: &mut DriverOutput) {
         let Some(stream) = self.streams.remove(key) else {
             if !whole.is_empty() {
-                out.events.push(speech(MessageKey::next(&mut self.messages), whole, true, thinking, spot));
+                out.events.push(speech(MessageKey::next(&mut self.messages), spot.parent, thinking, whole, true));
             }
             return;
         };
         match whole.split_at_checked(stream.sent.bytes()) {
             Some((old, new)) if Fingerprint::of(old) == stream.sent => {
-                out.events.push(speech(stream.message, new.to_owned(), true, thinking, spot));
+                out.events.push(speech(stream.message, spot.parent, thinking, new, true));
             }
             _ => {
                 out.events.push(AgentEvent::Withdrawn { message: stream.message });
-                out.events.push(speech(MessageKey::next(&mut self.messages), whole, true, thinking, spot));
+                out.events.push(speech(MessageKey::next(&mut self.messages), spot.parent, thinking, whole, true));
             }
         }
     }
@@ -192,7 +181,7 @@ impl Items {
         over: bool,
         out: &mut DriverOutput,
     ) {
-        let is_new = !self.begun.contains(&key);
+        let is_new = self.begun.get(&key).is_none();
         if is_new && self.finished.contains(&key) {
             return;
         }
@@ -269,26 +258,17 @@ impl Items {
                 item.objects("changes").for_each(|change| changed(&change, out));
             }
         }
-        let server = item.str("server").filter(|_| kind == "mcpToolCall").unwrap_or_default();
-        let server = hash(&server);
-        let refused = self.denied.iter().position(|denied| kind == "mcpToolCall" && *denied == server);
-        let state = match (&*status, refused) {
-            ("declined", _) => ToolState::Denied,
-            ("failed", Some(at)) => {
-                self.denied.remove(at);
-                ToolState::Denied
-            }
-            ("failed", None) => ToolState::Failed,
+        let server = || item.str("server").unwrap_or_default();
+        let state = match &*status {
+            "declined" => ToolState::Denied,
+            "failed" if kind == "mcpToolCall" && self.denied.remove(&server()) => ToolState::Denied,
+            "failed" => ToolState::Failed,
             _ => ToolState::Completed,
         };
         let output = self.wants.full.then(|| output(kind, item)).flatten();
         let facts = facts(kind, item, self.wants.facts);
         out.events.push(AgentEvent::ToolOver { call: CallKey::of(&key), state, output, facts });
     }
-}
-
-fn speech(message: MessageKey, piece: String, done: bool, reasoning: bool, spot: &Spot<'_>) -> AgentEvent {
-    AgentEvent::Text { message, piece: piece.into(), done, reasoning, parent: spot.parent }
 }
 
 pub(super) const SUMMARY: &str = "summary";
@@ -449,8 +429,8 @@ fn diff(item: &Object<'_>) -> String {
 fn changed_lines(change: &Object<'_>, kind: &str) -> String {
     let diff = change.str("diff").unwrap_or_default();
     match kind {
-        "add" => edits::signed('+', &diff),
-        "delete" => edits::signed('-', &diff),
+        "add" => edits::signed("+", &diff),
+        "delete" => edits::signed("-", &diff),
         _ => {
             let moved = change.object("kind").and_then(|kind| kind.string("move_path"));
             let moved = moved.map(|path| format!("Moved to: {path}"));

@@ -153,20 +153,12 @@ pub(super) fn thread(settings: &Settings) -> (&'static str, Value) {
         }
         None => {
             if settings.interactive {
-                params["dynamicTools"] = json!([ask_user()]);
+                params["dynamicTools"] = json!([{"type": "function", "name": ask_user::TOOL,
+                    "description": ask_user::DESCRIPTION, "inputSchema": ask_user::schema()}]);
             }
             ("thread/start", params)
         }
     }
-}
-
-fn ask_user() -> Value {
-    json!({
-        "type": "function",
-        "name": ask_user::TOOL,
-        "description": ask_user::DESCRIPTION,
-        "inputSchema": ask_user::schema(),
-    })
 }
 
 pub(super) const START: &str = "turn/start";

@@ -25,14 +25,14 @@ use self::ask::CodexRequest;
 use self::items::{Items, Spot};
 use self::launch::START;
 use self::turns::OutlivingWork;
-use super::hash::hash;
-use super::header_variables;
 use super::limit::{Keeper, Limit};
 use super::preference::{Preference, warn_of_ignored};
 use super::recent::RecentMap;
 use super::rpc::{self, Incoming};
+use super::text::hash;
 use super::{
     AgentEvent, AskKey, Base, CallKey, Driver, DriverOutput, Features, Launch, Line, Reply, ResultWay, TurnOver, Wants,
+    header_variables,
 };
 use crate::json::{Index, Object};
 use crate::protocol::failure::Failure;
@@ -85,10 +85,10 @@ impl Codex {
         Codex { base, ..Codex::default() }
     }
 
-    fn request(&mut self, method: &'static str, params: &impl Serialize) -> String {
+    fn request(&mut self, method: &'static str, params: &impl Serialize, out: &mut DriverOutput) {
         self.asked += 1;
         self.requests.insert(self.asked, method);
-        rpc::request(self.asked, method, params)
+        out.send.push(rpc::request(self.asked, method, params));
     }
 
     /// Sends the user's message: as a new turn, or into the running one.
@@ -104,21 +104,18 @@ impl Codex {
             output_schema: settings.and_then(|settings| launch::schema(settings)).map(OutputSchema::of_objects),
             thread_id: self.thread.clone(),
         };
-        let line = self.request(START, &params);
-        out.send.push(line);
+        self.request(START, &params, out);
     }
 
     fn stop_turn(&mut self, out: &mut DriverOutput) {
         if let Some(running) = self.running.clone() {
-            let line = self.request("turn/interrupt", &json!({"threadId": self.thread, "turnId": running}));
-            out.send.push(line);
+            self.request("turn/interrupt", &json!({"threadId": self.thread, "turnId": running}), out);
         }
     }
 
     /// Ends the commands of an interrupted turn, which would keep running.
     fn clean_terminals(&mut self, out: &mut DriverOutput) {
-        let line = self.request("thread/backgroundTerminals/clean", &json!({"threadId": self.thread}));
-        out.send.push(line);
+        self.request("thread/backgroundTerminals/clean", &json!({"threadId": self.thread}), out);
     }
 
     fn response(
@@ -140,15 +137,14 @@ impl Codex {
                 let agent = result.and_then(|result| result.string("userAgent"));
                 self.version = agent.and_then(|text| Some(text.split_once('/')?.1.split(' ').next()?.to_owned()));
                 out.send.push(rpc::notification("initialized", None));
-                let line = self.request("account/read", &json!({"refreshToken": false}));
-                out.send.push(line);
+                self.request("account/read", &json!({"refreshToken": false}), out);
             }
             "account/read" => {
                 let nobody = |account: &Object<'_>| {
                     account.raw("account").is_none() && account.bool("requiresOpenaiAuth") == Some(true)
                 };
                 if result.is_some_and(|account| nobody(&account)) {
-                    return out.fail(errors::not_logged_in());
+                    return out.fail(Failure::not_logged_in("Codex", errors::LOGIN));
                 }
                 self.open_thread(out);
             }
@@ -180,8 +176,7 @@ impl Codex {
     fn open_thread(&mut self, out: &mut DriverOutput) {
         let Some(settings) = &self.settings else { return };
         let (method, params) = launch::thread(settings);
-        let line = self.request(method, &params);
-        out.send.push(line);
+        self.request(method, &params, out);
     }
 
     fn thread_open(&mut self, result: Option<Object<'_>>, out: &mut DriverOutput) {
@@ -191,13 +186,10 @@ impl Codex {
         };
         self.thread = Some(id.clone());
         self.model = result.as_ref().and_then(|result| result.string("model"));
+        let version = self.version.take().or_else(|| thread.and_then(|thread| thread.string("cliVersion")));
         out.events.push(AgentEvent::Session {
             id: SessionId::new(id),
-            version: self
-                .version
-                .take()
-                .or_else(|| thread.and_then(|thread| thread.string("cliVersion")))
-                .map(Text::from),
+            version: version.map(Text::from),
             model: self.model.clone().map(Text::from),
         });
         let take = |settings: &mut Box<Settings>| {
@@ -410,8 +402,9 @@ impl Driver for Codex {
         let args = launch::arguments(settings)?;
         let env = header_variables::environment(&settings.mcp_servers);
         self.settings = Some(Box::new(settings.clone()));
-        let first = self.request("initialize", &launch::initialize(settings.progress));
-        Ok(Launch { send: vec![first], ..self.base.launch("codex", args, env) })
+        let mut first = DriverOutput::default();
+        self.request("initialize", &launch::initialize(settings.progress), &mut first);
+        Ok(Launch { send: first.send, ..self.base.launch("codex", args, env) })
     }
 
     fn line(&mut self, line: Line<'_>, out: &mut DriverOutput) {
@@ -444,7 +437,7 @@ impl Driver for Codex {
             }
             return;
         }
-        pending.denied_server(replies).iter().for_each(|server| self.items.deny(server));
+        pending.denied_server(replies).iter().for_each(|server| self.items.denied.add(server));
         out.send.push(rpc::result(&key.0, &pending.respond(replies)));
     }
 

@@ -77,13 +77,8 @@ fn args(options: &InterfaceOptions<'_>) -> Vec<String> {
     let approvals =
         approvals.map(|[ask, sandbox]| [format!("--ask-for-approval={ask}"), format!("--sandbox={sandbox}")]);
     let resume = options.session.map(|_| "resume".to_owned());
-    let mut args: Vec<String> = resume.into_iter().chain(flag("--model", options.model)).collect();
-    args.extend(approvals.into_iter().flatten());
-    args.extend(options.args.iter().cloned());
-    let words: Vec<&str> = [options.session, options.prompt].into_iter().flatten().collect();
-    if !words.is_empty() {
-        args.push("--".into());
-        args.extend(words.into_iter().map(str::to_owned));
-    }
-    args
+    let flags = [resume, flag("--model", options.model)].into_iter().chain(approvals.into_iter().flatten().map(Some));
+    let words = [options.session, options.prompt].into_iter().flatten();
+    let dashes = words.clone().next().map(|_| "--");
+    options.around(flags, dashes.into_iter().chain(words).map(str::to_owned))
 }

@@ -25,14 +25,12 @@ impl Codex {
             return self.say(text, images, out);
         }
         self.unsent = Some(Calling { prompt: text.to_owned(), images: images.to_vec() });
-        let line = self.request(LIST, &json!({}));
-        out.send.push(line);
+        self.request(LIST, &json!({}), out);
     }
 
     pub(super) fn list_skills(&mut self, out: &mut DriverOutput) {
         if self.items.wants.commands {
-            let line = self.request(LIST, &json!({}));
-            out.send.push(line);
+            self.request(LIST, &json!({}), out);
         }
     }
 

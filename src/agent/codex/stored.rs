@@ -31,14 +31,8 @@ fn part(item: &Object<'_>) -> Option<StoredPart> {
         "FileChange" => Some(StoredPart::Tool(change(item))),
         "McpToolCall" => {
             let (server, tool) = (item.string("server")?, item.string("tool")?);
-            let title = title(Category::Mcp, &server, &tool);
-            Some(StoredPart::Tool(call(
-                item,
-                Category::Mcp,
-                format!("mcp__{server}__{tool}"),
-                title,
-                value_of(item, "arguments"),
-            )))
+            let (name, title) = (format!("mcp__{server}__{tool}"), title(Category::Mcp, &server, &tool));
+            Some(StoredPart::Tool(call(item, Category::Mcp, name, title, value_of(item, "arguments"))))
         }
         "WebSearch" => {
             let query = item.string("query").unwrap_or_default();

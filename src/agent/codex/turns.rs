@@ -138,11 +138,10 @@ impl Codex {
         let open = self.items.forget_calls(&id);
         self.background.turn_over(open, done.is("status", "completed"), out);
         // The turn's requests are over. Questions in a message stay open.
-        let (gone, kept) = std::mem::take(&mut self.pending)
-            .into_iter()
-            .partition(|(_, (of, pending))| *of == id && !matches!(pending, CodexRequest::Async(_)));
+        let all = std::mem::take(&mut self.pending).into_iter();
+        let (gone, kept): (BTreeMap<_, _>, _) =
+            all.partition(|(_, (of, pending))| *of == id && !matches!(pending, CodexRequest::Async(_)));
         self.pending = kept;
-        let gone: BTreeMap<_, _> = gone;
         out.events.extend(gone.into_keys().map(|key| AgentEvent::AskWithdrawn { key }));
         match done.str("status").as_deref() {
             Some("completed") => {

@@ -1,7 +1,7 @@
 //! The choice of a scenario: the built-in ones by name, and files.
 
 use super::scenario::Scenario;
-use crate::suggest::{Name, nearest};
+use crate::suggest::{nearest, plain_name};
 
 macro_rules! scenarios {
     ($($name:literal),* $(,)?) => {
@@ -42,10 +42,6 @@ impl<'a> ScenarioChoice<'a> {
     }
 }
 
-pub(crate) fn default() -> &'static str {
-    NAMES[0]
-}
-
 pub(crate) fn text(name: &'static str) -> &'static str {
     NAMES.iter().position(|known| *known == name).map_or("", |at| FILES[at])
 }
@@ -57,7 +53,7 @@ pub(crate) fn list() -> Vec<(&'static str, String)> {
 
 /// `from`: where the name comes from, after a space.
 pub(crate) fn unknown(name: &str, from: &str) -> String {
-    let shown = Name::new(name).map(|name| format!(" {name}")).unwrap_or_default();
+    let shown = plain_name(name).map(|name| format!(" {name}")).unwrap_or_default();
     format!("Unknown scenario{shown}{from}. {}", hints(name))
 }
 

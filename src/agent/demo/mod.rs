@@ -1,26 +1,28 @@
 //! The demo agent: this program itself, which plays a scenario. It needs no model, no key and no network.
 //!
-//! The driver is here. The process that it drives runs the [`player`] with the actions of a [`scenario`], or does the
-//! [`workflow`]'s work. `Agents::find` chooses the scenario; the process is `spektacular demo play`, in `cmd::demo`.
+//! The driver is here, and [`play`], the loop of the process that it drives, which runs the [`player`] with the actions
+//! of a [`scenario`], or does the [`workflow`]'s work. `Agents::find` chooses the scenario; the process is
+//! `spektacular demo play`, in `cmd::demo`.
 
 pub(crate) mod catalog;
 mod lines;
-pub(crate) mod play;
 pub(crate) mod player;
 pub(crate) mod read;
 pub(crate) mod scenario;
 mod script;
 mod workflow;
 
-use self::lines::FromHost;
+use self::lines::{FromHost, PlayerLine};
+use self::player::{DemoStage, End, Player, TurnStop};
+use self::scenario::Scenario;
+use self::workflow::DemoPart;
 use super::limit::{Keeper, Limit};
 use super::preference::warn_of_ignored;
 use super::text::FinalAnswer;
 use super::{
     AgentEvent, AskKey, Base, CallKey, Driver, DriverOutput, Features, Launch, Line, MessageKey, Reply, ResultWay,
-    TurnOver,
+    TurnOver, Wants, ask_user, edits, plan_entry, speech,
 };
-use super::{Wants, ask_user, edits, plan_entry};
 use crate::json::{Index, Object, Raw};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
@@ -96,8 +98,7 @@ impl Demo {
             self.answer.push(&piece, self.wants.answer_bytes);
         }
         self.speaks = !done;
-        let message = MessageKey(self.messages);
-        out.events.push(AgentEvent::Text { message, piece: piece.into(), done, reasoning, parent });
+        out.events.push(speech(MessageKey(self.messages), parent, reasoning, piece, done));
     }
 
     fn tool(&mut self, line: &Object<'_>, tool: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
@@ -120,7 +121,7 @@ impl Demo {
             parent: parent(line),
         });
         if line.bool("asks") == Some(true) {
-            let detail = tool.str("content").map_or(subject.clone(), |text| edits::signed('+', &text));
+            let detail = tool.str("content").map_or(subject.clone(), |text| edits::signed("+", &text));
             let scope = Scope::of_request(category, Some(&name), Some(&subject));
             let text = format!("Allow {title}?");
             let subject = Subject::new(category, title, locations, detail);
@@ -145,7 +146,7 @@ impl Demo {
             let edit = content.and_then(|text| {
                 // The player reports no old text of a file that is not text.
                 let lines = match (action, &before) {
-                    (Action::Created, _) => edits::signed('+', &text),
+                    (Action::Created, _) => edits::signed("+", &text),
                     (Action::Modified, Some(before)) => edits::between(before, &text),
                     (Action::Modified, None) | (Action::Deleted, _) => return None,
                 };
@@ -175,10 +176,6 @@ impl Demo {
             _ => TurnOver::Interrupted,
         }));
         Some(())
-    }
-
-    fn send(out: &mut DriverOutput, line: &FromHost) {
-        out.send.push(line.line());
     }
 }
 
@@ -269,16 +266,16 @@ impl Driver for Demo {
     }
 
     fn answer(&mut self, key: &AskKey, replies: &[Reply], out: &mut DriverOutput) {
-        Demo::send(out, &FromHost::Answers(key.0.clone(), replies.iter().map(answer).collect()));
+        out.send.push(FromHost::Answers(key.0.clone(), replies.iter().map(answer).collect()).line());
     }
 
     fn follow_up(&mut self, prompt: &str, _images: &[Image], out: &mut DriverOutput) {
-        Demo::send(out, &FromHost::Prompt(prompt.to_owned()));
+        out.send.push(FromHost::Prompt(prompt.to_owned()).line());
     }
 
     fn steer(&mut self, prompt: &str, _images: &[Image], out: &mut DriverOutput) -> bool {
         self.steers += 1;
-        Demo::send(out, &FromHost::Steer(prompt.to_owned()));
+        out.send.push(FromHost::Steer(prompt.to_owned()).line());
         true
     }
 
@@ -288,11 +285,11 @@ impl Driver for Demo {
     }
 
     fn interrupt(&mut self, out: &mut DriverOutput) {
-        Demo::send(out, &FromHost::Interrupt);
+        out.send.push(FromHost::Interrupt.line());
     }
 
     fn finish(&mut self, out: &mut DriverOutput) {
-        Demo::send(out, &FromHost::End);
+        out.send.push(FromHost::End.line());
         out.close_input = true;
     }
 
@@ -300,5 +297,32 @@ impl Driver for Demo {
         let mut failure = Failure::exited(AGENT);
         failure.stderr_tail = Some(Box::new(stderr.clone())).filter(|_| !alive);
         TurnOver::Failed(failure)
+    }
+}
+
+/// Plays the agent's side of a run, turn by turn. `works`: whether a prompt of a workflow gets the work that it asks
+/// for instead.
+pub(crate) fn play(scenario: &Scenario, works: bool, stage: &mut dyn DemoStage) -> End {
+    let mut player = Player::new(stage);
+    let Some(mut prompt) = player.prompt() else { return End::Exit(0) };
+    player.send(PlayerLine::default().with("session", "true"));
+    let mut working = false;
+    loop {
+        let part = if works { DemoPart::of(&prompt, player.stage) } else { None };
+        // A correction in a workflow may be any prompt.
+        working |= part.is_some();
+        let outcome = match part {
+            Some(part) => part.play(&mut player),
+            None if working => DemoPart::Phase { number: 0, again: false }.play(&mut player),
+            None => player.turn(scenario, prompt),
+        };
+        if let Err(TurnStop::Over(end)) = outcome {
+            return end;
+        }
+        player.end_turn(outcome);
+        match player.prompt() {
+            Some(next) => prompt = next,
+            None => return End::Exit(0),
+        }
     }
 }

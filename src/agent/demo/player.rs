@@ -197,7 +197,7 @@ impl<'s> Player<'s> {
                 let parent = parent.as_ref().map(|name| self.named_key(name));
                 self.say(words, |piece, done| {
                     let line = PlayerLine::default().with(if *thought { "think" } else { "say" }, piece);
-                    line.with("done", truth(done)).of(parent.as_deref())
+                    line.with("done", &done.to_string()).of(parent.as_deref())
                 })?;
             }
             StepAction::Ask(questions) => self.questions(questions)?,
@@ -278,7 +278,7 @@ impl<'s> Player<'s> {
             let allowed = !call.asks() || is_allowed(&answers.next().unwrap_or_default());
             let word = match &call.work {
                 _ if !allowed => {
-                    self.deny(&key);
+                    self.send(ended(&key, "denied"));
                     "denied"
                 }
                 CallWork::Tool(tool) => {
@@ -301,10 +301,8 @@ impl<'s> Player<'s> {
             CallWork::Tool(tool) => self.filled(&tool.head),
             CallWork::Change(change) => self.head(change),
         };
-        let line =
-            PlayerLine::default().with("tool", &head).with("call", &quoted(&key)).with("asks", truth(call.asks()));
         let parent = call.parent.as_ref().map(|name| self.named_key(name));
-        self.send(line.of(parent.as_deref()));
+        self.send(called(&head, &key, call.asks()).of(parent.as_deref()));
         key
     }
 
@@ -362,9 +360,7 @@ impl<'s> Player<'s> {
         done: bool,
     ) -> bool {
         let text = |text: Option<&str>| text.map_or("null".into(), quoted);
-        let line = PlayerLine::default()
-            .with("end", &quoted(call))
-            .with("state", if done { "\"completed\"" } else { "\"failed\"" });
+        let line = ended(call, if done { "completed" } else { "failed" });
         let change = PlayerLine::default()
             .with("path", &quoted(path))
             .with("action", &quoted(action))
@@ -376,26 +372,16 @@ impl<'s> Player<'s> {
 
     pub(super) fn write(&mut self, path: &str, text: &str) -> Played<bool> {
         let call = self.key();
-        self.send(
-            PlayerLine::default()
-                .with("tool", &write_head(path, text))
-                .with("call", &quoted(&call))
-                .with("asks", "true"),
-        );
+        self.send(called(&write_head(path, text), &call, true));
         if is_allowed(&self.answers_to(std::slice::from_ref(&call))?.pop().unwrap_or_default()) {
             return Ok(self.written(&call, (path, text), false));
         }
-        self.deny(&call);
+        self.send(ended(&call, "denied"));
         Ok(false)
     }
 
-    fn deny(&mut self, call: &str) {
-        self.send(PlayerLine::default().with("end", &quoted(call)).with("state", "\"denied\""));
-    }
-
     fn end_tool(&mut self, call: &str, end: &ToolEnd) {
-        let state = if end.failed { "\"failed\"" } else { "\"completed\"" };
-        let mut line = PlayerLine::default().with("end", &quoted(call)).with("state", state);
+        let mut line = ended(call, if end.failed { "failed" } else { "completed" });
         if let Some(output) = &end.output {
             line = line.with("output", &quoted(&self.text(output)));
         }
@@ -454,8 +440,13 @@ impl PlayedCall {
     }
 }
 
-fn truth(value: bool) -> &'static str {
-    if value { "true" } else { "false" }
+/// `head`: the fields that describe the call, as JSON.
+fn called(head: &str, call: &str, asks: bool) -> PlayerLine {
+    PlayerLine::default().with("tool", head).with("call", &quoted(call)).with("asks", &asks.to_string())
+}
+
+fn ended(call: &str, state: &str) -> PlayerLine {
+    PlayerLine::default().with("end", &quoted(call)).with("state", &quoted(state))
 }
 
 fn is_allowed(answers: &[Answer]) -> bool {

@@ -114,7 +114,7 @@ impl<'t> Reader<'t> {
             return Err(self.flaw(raw, format!("{what} has a key twice.")));
         }
         if let Some((name, value)) = fields.iter().find(|(name, _)| !known.contains(name)) {
-            let place = format!(" of {}", lowercase(what));
+            let place = format!(" of {}", what.replacen("A ", "a ", 1));
             let unknown = Unknown { what: "key", dashes: "", typed: Typed::Name(name), place: &place };
             let message = unknown.message(known.iter().copied(), &format!("Its keys are: {}.", known.join(", ")));
             return Err(self.flaw(value, message));
@@ -374,7 +374,7 @@ impl<'t> Reader<'t> {
 
     fn failure(self, raw: &'t RawValue) -> Read<String> {
         let fields = self.object(raw, "`fail`", &["code", "message", "http_status"])?;
-        if fields.get("code").and_then(string).and_then(|name| failure_code(&name)).is_none() {
+        if fields.get("code").and_then(string).is_none_or(|name| FAILURES.iter().all(|code| code.name() != name)) {
             let names: Vec<&str> = FAILURES.iter().map(|code| code.name()).collect();
             return Err(
                 self.flaw(fields.get("code").unwrap_or(raw), format!("`code` must be one of {}.", names.join(", ")))
@@ -399,10 +399,6 @@ fn without(fields: &Fields<'_>, names: &[&str]) -> String {
     kept.fold(PlayerLine::default(), |line, (name, raw)| line.with(name, raw.get())).done()
 }
 
-fn failure_code(name: &str) -> Option<Code> {
-    FAILURES.into_iter().find(|code| code.name() == name)
-}
-
 pub(super) fn is_placeholder(name: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     (1..=64).contains(&name.len()) && name.bytes().all(fits)
@@ -413,10 +409,6 @@ fn is_inside(path: &str) -> bool {
     let plain =
         |part: Component<'_>| matches!(part, Component::Normal(name) if !name.as_encoded_bytes().starts_with(b"."));
     !path.is_empty() && !path.contains('\0') && !path.ends_with('/') && Path::new(path).components().all(plain)
-}
-
-fn lowercase(what: &str) -> String {
-    what.strip_prefix("A ").map_or_else(|| what.to_owned(), |rest| format!("a {rest}"))
 }
 
 #[cfg(test)]

@@ -64,11 +64,8 @@ fn action(action: &StepAction) -> String {
         StepAction::Plan(entries) => {
             let entries = Object::parse(&format!("{{\"plan\":{entries}}}")).map(|whole| {
                 let entry = |entry: Object<'_>| {
-                    format!(
-                        "\n[{}] {}",
-                        entry.string("status").unwrap_or_default(),
-                        entry.string("text").unwrap_or_default()
-                    )
+                    let field = |name: &str| entry.string(name).unwrap_or_default();
+                    format!("\n[{}] {}", field("status"), field("text"))
                 };
                 whole.objects("plan").map(entry).collect::<String>()
             });

@@ -18,14 +18,14 @@ use super::provider::{self, Evidence, ProviderAccount};
 use super::text::FinalAnswer;
 use super::{
     AgentEvent, AskKey, Base, Driver, DriverOutput, Features, Launch, Line, MessageKey, Reply, TurnOver, Wants,
-    error_text,
+    error_text, speech,
 };
 use crate::clean::{self, Cleaner};
 use crate::json::Object;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
-use crate::protocol::limits::{ARGUMENT_BYTES, FRAME_BYTES};
+use crate::protocol::limits::ARGUMENT_BYTES;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text};
 use crate::protocol::pattern::{COMPILED_BYTES, PATTERN_BYTES, Pattern};
 use crate::protocol::request::Settings;
@@ -39,21 +39,31 @@ const SEARCHED: usize = 64 << 10;
 /// The maximum size of held-back blank text, in bytes.
 const BLANK: usize = 64 << 10;
 
+/// The settings of a command, as a configuration has them.
+#[derive(Clone, Debug, Default)]
+pub struct LinesSetup {
+    /// Regular expressions that find the session's id in their first group, or else in the whole match.
+    pub session_patterns: Vec<String>,
+    /// A turn failed if a line matches one.
+    pub failure_patterns: Vec<String>,
+    /// The path of the text in lines that are JSON.
+    pub text_field: Option<String>,
+    /// The arguments for a further turn; without them, sessions end with their process.
+    pub resume_args: Vec<String>,
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct LinesDriver {
     base: Base,
     args: Vec<String>,
-    resume_args: Vec<String>,
-    session_patterns: Vec<String>,
+    setup: LinesSetup,
     patterns: Vec<Pattern>,
-    failure_patterns: Vec<String>,
     failures: Vec<Pattern>,
-    text_field: Option<String>,
     failed: Option<String>,
     model: Option<String>,
     cwd: String,
     agent_args: Vec<String>,
-    answer_bytes: usize,
+    wants: Wants,
     session: Option<SessionId>,
     turns: u64,
     answer: FinalAnswer,
@@ -70,27 +80,18 @@ pub(crate) struct LinesDriver {
 }
 
 impl LinesDriver {
-    /// `session_patterns`: regular expressions that find the session's id in their first group, or else in the whole
-    /// match. `resume_args`: the arguments for a further turn; without them, sessions end with their process.
-    pub(crate) fn new(mut base: Base, session_patterns: Vec<String>, resume_args: Vec<String>) -> LinesDriver {
+    pub(crate) fn new(mut base: Base, setup: LinesSetup) -> LinesDriver {
         let args = std::mem::take(&mut base.args);
-        let answer_bytes = FRAME_BYTES;
-        LinesDriver { base, args, resume_args, session_patterns, answer_bytes, ..LinesDriver::default() }
-    }
-
-    /// `failure_patterns`: a turn failed if a line matches one. `text_field`: the path of the text in lines that are
-    /// JSON.
-    pub(crate) fn reading(self, failure_patterns: Vec<String>, text_field: Option<String>) -> LinesDriver {
-        LinesDriver { failure_patterns, text_field, ..self }
+        LinesDriver { base, args, setup, ..LinesDriver::default() }
     }
 
     fn resumes(&self) -> bool {
-        command::names(&self.resume_args, SESSION)
+        command::names(&self.setup.resume_args, SESSION)
     }
 
     /// Whether the command line of the first turn has the model.
     fn takes_model(&self, settings: &Settings) -> bool {
-        command::names(if settings.session_id.is_some() { &self.resume_args } else { &self.args }, MODEL)
+        command::names(if settings.session_id.is_some() { &self.setup.resume_args } else { &self.args }, MODEL)
     }
 
     /// `template`: the turn's arguments. Error: an argument that does not fit a command line.
@@ -177,14 +178,8 @@ impl LinesDriver {
         if piece.is_empty() {
             return;
         }
-        self.answer.push(piece, self.answer_bytes);
-        out.events.push(AgentEvent::Text {
-            message: MessageKey(self.turns),
-            piece: piece.into(),
-            done: false,
-            reasoning: false,
-            parent: None,
-        });
+        self.answer.push(piece, self.wants.answer_bytes);
+        out.events.push(speech(MessageKey(self.turns), None, false, piece, false));
     }
 }
 
@@ -210,11 +205,11 @@ fn compiled(field: &str, patterns: &[String]) -> Result<Vec<Pattern>, Failure> {
 
 impl Driver for LinesDriver {
     fn features(&self, settings: &Settings) -> Features {
-        let asks = !self.resume_args.is_empty();
+        let asks = !self.setup.resume_args.is_empty();
         let capabilities = Capabilities {
             resume: Some(self.resumes()),
             usage: Some(false),
-            conversation: Some(asks && (!self.resumes() || !self.session_patterns.is_empty())),
+            conversation: Some(asks && (!self.resumes() || !self.setup.session_patterns.is_empty())),
             ..Capabilities::usual(if asks { vec![QuestionKind::Select, QuestionKind::Text] } else { Vec::new() })
         };
         let model = self.takes_model(settings).then_some(Preference::Model);
@@ -229,14 +224,14 @@ impl Driver for LinesDriver {
     }
 
     fn launch(&mut self, settings: &Settings, out: &mut DriverOutput) -> Result<Launch, Failure> {
-        self.patterns = compiled("session_patterns", &self.session_patterns)?;
-        self.failures = compiled("failure_patterns", &self.failure_patterns)?;
+        self.patterns = compiled("session_patterns", &self.setup.session_patterns)?;
+        self.failures = compiled("failure_patterns", &self.setup.failure_patterns)?;
         if settings.fork {
             return Err(Failure::not_forkable("this agent"));
         }
         let template = match &settings.session_id {
             None => self.args.clone(),
-            Some(id) if self.resumes() && fits_argument(id) => self.resume_args.clone(),
+            Some(id) if self.resumes() && fits_argument(id) => self.setup.resume_args.clone(),
             Some(_) if self.resumes() => {
                 return Err(Failure::invalid_start(sentence!(
                     "{session_id} must not begin with `-` or contain control characters.",
@@ -247,10 +242,10 @@ impl Driver for LinesDriver {
         };
         let takes_model = self.takes_model(settings);
         warn_of_ignored(settings, self, out);
-        self.model = settings.model.clone().filter(|_| takes_model || command::names(&self.resume_args, MODEL));
+        self.model = settings.model.clone().filter(|_| takes_model || command::names(&self.setup.resume_args, MODEL));
         self.cwd = settings.cwd.to_string_lossy().into_owned();
         self.agent_args.clone_from(&settings.agent_args);
-        self.answer_bytes = Wants::new(settings).answer_bytes;
+        self.wants = Wants::new(settings);
         self.session.clone_from(&settings.session_id);
         if self.session.is_some() {
             out.events.push(self.session());
@@ -270,7 +265,7 @@ impl Driver for LinesDriver {
         let line = self.cleaner.push(&line[line.rfind('\r').map_or(0, |cr| cr + 1)..]);
         self.seek(&line, (self.sought.0, ""), out);
         self.seek_failure(&line);
-        let picked = self.text_field.as_deref().and_then(|path| picked(&line, path));
+        let picked = self.setup.text_field.as_deref().and_then(|path| picked(&line, path));
         if picked.as_ref().is_some_and(String::is_empty) {
             return;
         }
@@ -293,12 +288,12 @@ impl Driver for LinesDriver {
 
     /// A session cannot be resumed without its id.
     fn takes_turns(&self) -> bool {
-        let may_be_named = self.running && !self.session_patterns.is_empty();
-        !self.resume_args.is_empty() && (!self.resumes() || self.session.is_some() || may_be_named)
+        let may_be_named = self.running && !self.setup.session_patterns.is_empty();
+        !self.setup.resume_args.is_empty() && (!self.resumes() || self.session.is_some() || may_be_named)
     }
 
     fn follow_up(&mut self, prompt: &str, _images: &[Image], out: &mut DriverOutput) {
-        match self.turn(&self.resume_args.clone(), prompt) {
+        match self.turn(&self.setup.resume_args.clone(), prompt) {
             Ok(launch) => out.relaunch = Some(Box::new(launch)),
             Err(_) => {
                 let message = format!(
@@ -317,15 +312,10 @@ impl Driver for LinesDriver {
     fn finish(&mut self, _out: &mut DriverOutput) {}
 
     fn tree_gone(&mut self, _exit: AgentExit, out: &mut DriverOutput) {
+        let lines = self.sought.0 + self.sought.1;
         let missed = (0..self.patterns.len()).filter(|at| !self.matched.contains(at));
-        out.events.extend(missed.map(|at| {
-            let text = format!(
-                "number {} of session_patterns matched none of {} lines",
-                at + 1,
-                self.sought.0 + self.sought.1
-            );
-            AgentEvent::Note(text.into())
-        }));
+        let note = |at: usize| format!("number {} of session_patterns matched none of {lines} lines", at + 1);
+        out.events.extend(missed.map(|at| AgentEvent::Note(note(at).into())));
     }
 
     fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &Text) -> TurnOver {

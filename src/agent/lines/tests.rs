@@ -1,6 +1,6 @@
 //! Tests of the driver with lines written by hand.
 
-use super::{LinesDriver, picked};
+use super::{LinesDriver, LinesSetup, picked};
 use crate::agent::{AgentEvent, Base, Driver, DriverOutput, Launch, Line, TurnOver};
 use crate::protocol::failure::Code;
 use crate::protocol::ids::SessionId;
@@ -18,7 +18,8 @@ fn settings(options: Options) -> Settings {
 
 fn driver(args: &[&str], patterns: &[&str], resume_args: &[&str]) -> LinesDriver {
     let base = Base { args: strings(args), ..Base::command("x") };
-    LinesDriver::new(base, strings(patterns), strings(resume_args))
+    let (session_patterns, resume_args) = (strings(patterns), strings(resume_args));
+    LinesDriver::new(base, LinesSetup { session_patterns, resume_args, ..LinesSetup::default() })
 }
 
 fn launched(

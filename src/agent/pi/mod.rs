@@ -34,7 +34,7 @@ use crate::protocol::image::Image;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
 use crate::protocol::question::one;
 use crate::protocol::request::Settings;
-use crate::protocol::words::{Action, McpTransport, QuestionKind, StopReason, TurnOrigin, Warning};
+use crate::protocol::words::{Action, McpTransport, OnUnsupported, QuestionKind, StopReason, TurnOrigin, Warning};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -187,7 +187,9 @@ impl Pi {
             return Err(takes_no_images(NAME));
         }
         if Limit::MaxCostUsd.is_set(settings) && !self.is_priced {
-            Limit::MaxCostUsd.give_up(settings, "its configuration has no price for this model", out)?;
+            let is_wish = settings.on_unsupported == OnUnsupported::Warn;
+            let why = "its configuration has no price for this model";
+            Limit::MaxCostUsd.give_up(&settings.agent, is_wish, why, out)?;
         }
         if settings.effort.as_deref().is_some_and(|effort| !state.is("thinkingLevel", effort)) {
             out.warn(no_effect(field!(effort)));

@@ -2,7 +2,7 @@
 
 use crate::agent::endpoint::{Endpoint, Wire};
 use crate::agent::native::{
-    Folder, Interface, InterfaceOptions, LoggedIn, Login, Native, SessionFiles, SessionStore, Sign, State, Version,
+    Folder, Interface, InterfaceOptions, LoggedIn, Login, Native, SessionFiles, SessionStore, Sign, Version,
 };
 
 pub(super) const LOGIN: &str = "run `pi` and then `/login`, or set the provider's key";
@@ -11,7 +11,6 @@ const FOLDER: Folder = Folder { variable: ("PI_CODING_AGENT_DIR", ""), home: ".p
 
 pub(crate) static NATIVE: Native = Native {
     version: Some(Version { flag: "--version", folders: &["PI_CODING_AGENT_DIR"] }),
-    vendor: None,
     login: Login {
         signs: &[(Sign::File(FOLDER, "auth.json", "\""), LoggedIn::Yes, "it has stored credentials")],
         otherwise: (LoggedIn::Unknown, "a key may be in the environment"),
@@ -26,9 +25,7 @@ pub(crate) static NATIVE: Native = Native {
         parts: None,
     })),
     interface: Some(Interface { args, has_modes: false, asking_env: |_| None, not_for_people: &[], env_remove: &[] }),
-    modes: &[],
-    own_rules: None,
-    state: State::whole(&[(FOLDER, "")], &[(FOLDER, "settings.json"), (FOLDER, "extensions")]),
+    ..Native::whole(&[(FOLDER, "")], &[(FOLDER, "settings.json"), (FOLDER, "extensions")])
 };
 
 /// pi asks for nothing, so that an interface that asks has only the tools that read.
@@ -36,13 +33,10 @@ fn args(options: &InterfaceOptions<'_>) -> Vec<String> {
     let reads = options.asks_for.and_then(|asks_for| asks_for.choose(Some("read,grep,find,ls"), None));
     let flags = [("--session", options.session), ("--model", options.model), ("--tools", reads)];
     let given = flags.into_iter().filter_map(|(flag, value)| Some([flag.to_owned(), value?.to_owned()]));
-    let mut args: Vec<String> = given.flatten().chain(options.args.iter().cloned()).collect();
-    if let Some(prompt) = options.prompt {
-        // An argument that begins with `@` would name a file.
-        let guard = if prompt.starts_with('@') { " " } else { "" };
-        args.extend(["--".into(), format!("{guard}{prompt}")]);
-    }
-    args
+    // An argument that begins with `@` would name a file.
+    let guard = |prompt: &str| if prompt.starts_with('@') { " " } else { "" };
+    let prompt = options.prompt.map(|prompt| ["--".to_owned(), format!("{}{prompt}", guard(prompt))]);
+    options.around(given.flatten().map(Some), prompt.into_iter().flatten())
 }
 
 const MODELS: &str = r#"{"providers": {"stub": {

@@ -259,24 +259,19 @@ impl Seen {
     }
 
     fn expired(&mut self) {
-        let text = match (self.over, self.sending, self.began) {
+        let (mistake, text) = match (self.over, self.sending, self.began) {
             (None, Some(_), _) => {
-                let text = "The client stopped reading the frames of the run, which waits for its reader.";
-                self.verdict.add(Mistake::NotReading, text);
-                return;
+                (Mistake::NotReading, "The client stopped reading the frames of the run, which waits for its reader.")
             }
-            (None, None, false) => {
-                let text = "The client did not send a run.start, or did not flush it.";
-                self.verdict.add(Mistake::NoStart, text);
-                return;
-            }
-            (None, None, true) => "The command did not end its run in time.",
-            (Some(_), ..) => {
+            (None, None, false) => (Mistake::NoStart, "The client did not send a run.start, or did not flush it."),
+            (None, None, true) => (Mistake::NeverEnded, "The command did not end its run in time."),
+            (Some(_), ..) => (
+                Mistake::NeverEnded,
                 "The command did not end after its run ended. The terminal frame is the last one, and after the end of \
-                 stdout none can come."
-            }
+                 stdout none can come.",
+            ),
         };
-        self.verdict.add(Mistake::NeverEnded, text);
+        self.verdict.add(mistake, text);
     }
 }
 

@@ -19,9 +19,8 @@ use self::noting::NotingPeer;
 use super::{adhoc, complain};
 use crate::cli::action::Offers;
 use crate::cli::command::{Command, CommandText, Runnable, Words};
-use crate::cli::row::{FlagForm, GivenFlag, Row, flags, json, output, own, store};
+use crate::cli::row::{FlagForm, GivenFlag, Row, flags, json, output, own_seconds, own_texts, store};
 use crate::cli::{Adhoc, Output, Wrong};
-use crate::cli::{seconds, text};
 use crate::config;
 use crate::io::output::{deliver, print, print_bytes};
 use crate::io::{panic_channel, signals, spawn_thread};
@@ -67,23 +66,13 @@ Exit codes: 0: no mistakes; 1: mistakes; 2: COMMAND cannot be started, or the co
 };
 
 const FLAGS: &[Row<ProtocolCheckArgs>] = &[
-    own("dialogue", "NAME", FlagForm::Item, "play only this dialogue", |to: &mut ProtocolCheckArgs, flag, value| {
-        to.dialogues.push(text(flag, value)?);
-        Ok(())
+    own_texts("dialogue", "NAME", FlagForm::Item, "play only this dialogue", |to: &mut ProtocolCheckArgs| {
+        &mut to.dialogues
     })
     .begins("The check"),
-    own(
-        "timeout",
-        "SECONDS",
-        FlagForm::Text,
-        "limit for a run of COMMAND",
-        |to: &mut ProtocolCheckArgs, flag, value| {
-            to.timeout = Some(seconds(flag, &value)?);
-            Ok(())
-        },
-    )
-    .default("20")
-    .more("A question waits for half of it."),
+    own_seconds("timeout", "limit for a run of COMMAND", |to: &mut ProtocolCheckArgs| &mut to.timeout)
+        .default("20")
+        .more("A question waits for half of it."),
     output(|to: &mut ProtocolCheckArgs| &mut to.output),
     json(|to: &mut ProtocolCheckArgs| &mut to.output),
 ];
@@ -98,9 +87,11 @@ struct ProtocolCheckArgs {
     output: Output,
 }
 
+const NO_COMMAND: &str = "Missing COMMAND: give the command that starts your client, after --.";
+
 fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<ProtocolCheckArgs, Wrong> {
     if words.is_empty() {
-        return Err("Missing COMMAND: give the command that starts your client, after --.".into());
+        return Err(NO_COMMAND.into());
     }
     Ok(ProtocolCheckArgs { command: words, ..store(FLAGS, given)? })
 }
@@ -134,7 +125,7 @@ impl Assigned {
         let output = run.output.unwrap_or_else(|| config::load().config.output());
         if let Err(wrong) = playable(&run, output) {
             log.note(Fact::WrongCall(wrong.into()));
-            return adhoc::refuse(run.workflow, Some(output), Failure::new(Code::Usage, wrong), None);
+            return adhoc::refuse(run.workflow, Some(output), Failure::usage(wrong), None);
         }
         let scenario = self.log.with_extension("scenario.json");
         let Ok(()) = fs::write(&scenario, self.dialogue.scenario()) else { return unlogged() };
@@ -178,7 +169,7 @@ impl Assigned {
     pub(super) fn refuse(self, wrong: Wrong, output: Option<Output>) -> u8 {
         let Some(mut log) = self.called() else { return unlogged() };
         log.note(Fact::WrongCall(format!("The command line of spektacular is wrong: {wrong}")));
-        adhoc::refuse(None, output, Failure::new(Code::Usage, wrong), None)
+        adhoc::refuse(None, output, Failure::usage(wrong), None)
     }
 
     fn called(&self) -> Option<Log> {
@@ -246,7 +237,7 @@ fn check(typed: &ProtocolCheckArgs, show: impl Fn(&Dialogue, &Verdict) -> bool) 
         let unknown = Unknown { what: "dialogue", dashes: "", typed: Typed::Value(name), place: "" };
         let known: Vec<&str> = names.clone().collect();
         let message = unknown.message(names, &format!("The dialogues are: {}.", known.join(", ")));
-        return Err(Failure::new(Code::Usage, message));
+        return Err(Failure::usage(message));
     }
     let queries = Queries::begin();
     let folder = queries.folder().ok_or_else(|| {
@@ -288,14 +279,12 @@ fn hold(
     let old = var_os("PATH").unwrap_or_default();
     let on_path = join_paths([folder.to_owned()].into_iter().chain(split_paths(&old))).unwrap_or(old);
     let env = [(CHECK, assigned), (PROGRAM, folder.join("spektacular").into()), ("PATH", on_path)];
-    let (program, args) = typed.command.split_first().ok_or_else(|| {
-        Failure::new(Code::Usage, "Missing COMMAND: give the command that starts your client, after --.")
-    })?;
+    let (program, args) = typed.command.split_first().ok_or_else(|| Failure::usage(NO_COMMAND))?;
     let client = queries.start_client(program, args, &env).map_err(|error| {
         let kinds = [(ErrorKind::NotFound, "it was not found"), (ErrorKind::PermissionDenied, "it is not executable")];
         let known = kinds.iter().find(|(kind, _)| *kind == error.kind());
         let why = known.map_or("the system refused it", |(_, why)| why);
-        Failure::new(Code::Usage, format!("COMMAND cannot be started: {why}."))
+        Failure::usage(format!("COMMAND cannot be started: {why}."))
     })?;
     log.note(match client.wait(limit) {
         Some(code) => Fact::CommandEnded(code),

@@ -157,11 +157,12 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         if let Err(failure) = self.host.spawn(launch, settings, wants_stderr) {
             return self.step(Event::SpawnFailed(failure));
         }
-        let is_first = !self.recordings.has_header();
+        let is_first = self.recordings.header.is_none();
         self.agent.spawned_at.get_or_insert_with(|| self.host.now());
-        let argv = self.argv(launch);
+        let redactor = self.run.redactor();
+        let argv = launch.words().map(|word| redactor.redact(word).into_owned()).collect();
         if is_first {
-            let cwd = Some(self.run.redactor().redact(&settings.cwd.to_string_lossy()).into_owned());
+            let cwd = Some(redactor.redact(&settings.cwd.to_string_lossy()).into_owned());
             self.recordings.header(Header { driver: launch.driver.into(), agent_version: None, argv, cwd });
         } else {
             self.record(|| Moment::Spawn(argv));
@@ -183,11 +184,6 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
             let text = "Cannot write the debug log: set `debug.log_dir` to a directory that you may write to";
             self.step(Event::Warn(Origin::default(), Warning::UnsupportedOption, text.into()));
         }
-    }
-
-    fn argv(&self, launch: &Launch) -> Vec<String> {
-        let redactor = self.run.redactor();
-        launch.words().map(|word| redactor.redact(word).into_owned()).collect()
     }
 
     pub(super) fn record(&mut self, moment: impl FnOnce() -> Moment) {

@@ -1,12 +1,11 @@
 //! The parts of a workflow's run, and the end of a run.
 
 use super::Conductor;
-use crate::engine::debug_log::DebugLog;
 use crate::engine::host::Host;
 use crate::engine::job::Report;
 use crate::engine::peer::Peer;
 use crate::engine::prepare;
-use crate::engine::recordings::Recordings;
+use crate::engine::recordings::{DebugLog, Recordings};
 use crate::io::output::Chunk;
 use crate::protocol::failure::{EXIT_UNDELIVERED, Failure};
 use crate::protocol::outbound::Json;
@@ -62,16 +61,8 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         self.step(Event::TakesOver(Box::new(Start { remake: Some(remake), ..start })));
     }
 
-    pub(in crate::engine) fn hide(&mut self, paths: Vec<String>) {
-        self.run.hide(paths);
-    }
-
     pub fn is_finished(&self) -> bool {
         self.frame_out.finished
-    }
-
-    pub(in crate::engine) fn finish(&mut self) {
-        self.frame_out.finished = true;
     }
 
     /// Takes the end of the part, and completes its recordings unless its process stays.

@@ -22,14 +22,15 @@ const REPLACE_LIMIT: Duration = Duration::from_secs(1);
 #[derive(Default)]
 pub(super) struct CheckpointWork {
     /// The folder in the work tree. `None`: the run has no checkpoints.
-    cwd: Option<PathBuf>,
+    pub(super) cwd: Option<PathBuf>,
     /// The checkpoints, while no thread has them. `None`: none was taken.
     kept: Option<Checkpoints>,
     running: Option<(CheckpointOrder, BackgroundTask<Done>)>,
-    waiting: VecDeque<(CheckpointOrder, Vec<PathBuf>)>,
-    lines: Vec<String>,
+    pub(super) waiting: VecDeque<(CheckpointOrder, Vec<PathBuf>)>,
+    /// The lines for the agent that wait for a checkpoint.
+    pub(super) lines: Vec<String>,
     /// Whether the agent's stdin is to be closed after them.
-    closes: bool,
+    pub(super) closes: bool,
 }
 
 pub(in crate::engine) struct Done {
@@ -38,7 +39,7 @@ pub(in crate::engine) struct Done {
 }
 
 impl CheckpointWork {
-    fn start_next(&mut self) {
+    pub(super) fn start_next(&mut self) {
         let (None, Some(cwd)) = (&self.running, self.cwd.clone()) else { return };
         let Some((order, except)) = self.waiting.pop_front() else { return };
         let kept = self.kept.take();
@@ -55,7 +56,7 @@ impl CheckpointWork {
         self.running.is_some()
     }
 
-    fn holds_back(&self) -> bool {
+    pub(super) fn holds_back(&self) -> bool {
         let running = self.running.iter().map(|(order, _)| order);
         running
             .chain(self.waiting.iter().map(|(order, _)| order))
@@ -133,34 +134,6 @@ fn words(why: Incomplete) -> &'static str {
 }
 
 impl LocalHost {
-    pub(super) fn begin_checkpoints(&mut self, cwd: &Path) {
-        self.checkpoints.cwd = Some(cwd.to_owned());
-    }
-
-    pub(super) fn order_checkpoint(&mut self, order: CheckpointOrder, except: Vec<PathBuf>) {
-        self.checkpoints.waiting.push_back((order, except));
-        self.checkpoints.start_next();
-    }
-
-    pub(super) fn is_held_back(&self) -> bool {
-        self.checkpoints.holds_back()
-    }
-
-    /// Keeps a line for the agent, if the agent must wait for it. Returns the line otherwise.
-    pub(super) fn held_back(&mut self, line: String) -> Option<String> {
-        if !self.checkpoints.holds_back() {
-            return Some(line);
-        }
-        self.checkpoints.lines.push(line);
-        None
-    }
-
-    /// Keeps the end of the agent's stdin, if the agent must wait for it. Returns whether it does.
-    pub(super) fn holds_close_back(&mut self) -> bool {
-        self.checkpoints.closes = self.checkpoints.holds_back();
-        self.checkpoints.closes
-    }
-
     pub(in crate::engine) fn checkpoints(&self) -> Receiver<Done> {
         self.checkpoints.running.as_ref().map_or_else(never, |(_, task)| task.result())
     }

@@ -140,16 +140,17 @@ impl Host for LocalHost {
     }
 
     fn keep_checkpoints(&mut self, cwd: &Path) -> bool {
-        self.begin_checkpoints(cwd);
+        self.checkpoints.cwd = Some(cwd.to_owned());
         is_possible(cwd)
     }
 
     fn checkpoint(&mut self, order: CheckpointOrder, except: Vec<PathBuf>) {
-        self.order_checkpoint(order, except);
+        self.checkpoints.waiting.push_back((order, except));
+        self.checkpoints.start_next();
     }
 
     fn holds_back(&self) -> bool {
-        self.is_held_back()
+        self.checkpoints.holds_back()
     }
 
     fn spawn(&mut self, launch: &Launch, settings: &Settings, stderr: bool) -> Result<(), Failure> {
@@ -192,8 +193,9 @@ impl Host for LocalHost {
     }
 
     fn send(&mut self, line: String) {
-        let line = self.held_back(line);
-        if let Some((agent, line)) = self.agent.as_ref().zip(line) {
+        if self.checkpoints.holds_back() {
+            self.checkpoints.lines.push(line);
+        } else if let Some(agent) = &self.agent {
             agent.send(line);
         }
     }
@@ -204,10 +206,8 @@ impl Host for LocalHost {
 
     fn close_input(&mut self) {
         self.resume();
-        if self.holds_close_back() {
-            return;
-        }
-        if let Some(agent) = &mut self.agent {
+        self.checkpoints.closes = self.checkpoints.holds_back();
+        if let Some(agent) = self.agent.as_mut().filter(|_| !self.checkpoints.closes) {
             agent.close_input();
         }
     }

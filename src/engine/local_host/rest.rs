@@ -22,14 +22,6 @@ pub(super) enum Rest {
     Suspended,
 }
 
-impl Rest {
-    pub(super) fn stop_waiting(&mut self) {
-        if let Rest::Awaited { .. } = self {
-            *self = Rest::None;
-        }
-    }
-}
-
 /// The answer to [`Host::rest`](crate::engine::host::Host::rest).
 pub(in crate::engine) enum Rested {
     /// The agent rests. The files that changed before.
@@ -48,10 +40,6 @@ impl LocalHost {
 
     pub(super) fn begin_rest(&mut self) {
         self.rest_if_alone(Instant::now() + ALONE_LIMIT);
-    }
-
-    pub(in crate::engine) fn take_rested(&mut self) -> Option<Rested> {
-        self.rested.take()
     }
 
     /// The time of the next look for processes beside the agent. `None`: the agent does not wait to rest.

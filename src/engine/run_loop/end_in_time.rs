@@ -2,6 +2,7 @@
 //! and the backstop behind both.
 
 use super::{RunLoop, Wake};
+use crate::engine::local_host::LocalHost;
 use crate::io::backstop::Backstop;
 use crate::io::output::{Order, Written, write_here};
 use crate::protocol::failure::Failure;
@@ -54,23 +55,22 @@ impl RunLoop<'_, '_> {
         if self.readers_due().is_some_and(|due| due <= Instant::now()) {
             let text = "The agent's output may be incomplete: it was not read in time";
             self.conductor.step(Event::Warn(Origin::default(), Warning::OutputIncomplete, text.into()));
-            let end = self.conductor.host_mut().give_up_readers();
-            self.tree_gone(end);
+            self.tree_gone(LocalHost::give_up_readers);
         }
     }
 
     /// The time at which the wait for the readers of the agent ends. `None`: they need not end now, or they wait for an
     /// orchestrator that does not read.
     pub(super) fn readers_due(&self) -> Option<Instant> {
-        let is_full = self.conductor.waiting().is_full();
-        self.conductor.host().readers_due(self.is_stopping()).filter(|_| !is_full)
+        let (is_full, stopping) = (self.conductor.waiting().is_full(), self.conductor.run().is_stopping());
+        self.conductor.host().readers_due(stopping).filter(|_| !is_full)
     }
 
     /// The remaining time to wait, after a stop and the agent's end, for an orchestrator that does not read.
     pub(super) fn unread_left(&self, limit: Duration) -> Option<Duration> {
         let host = self.conductor.host();
         let stopped = self.conductor.run().stopping().is_some();
-        let agent_gone = !host.has_agent() || host.tree_gone_at().is_some();
+        let agent_gone = host.agent.is_none() || host.tree_gone_at.is_some();
         let undelivered = self.conductor.is_finished() || !self.conductor.waiting().is_empty();
         (stopped && agent_gone && undelivered).then(|| limit.saturating_sub(self.unread.waited))
     }
@@ -82,9 +82,7 @@ impl RunLoop<'_, '_> {
             self.conductor.drop_progress();
         }
     }
-}
 
-impl RunLoop<'_, '_> {
     /// Ends the run after an internal fault, or after the writer thread failed to start. The loop itself may be at
     /// fault, so this writes the last frames without it.
     pub(super) fn give_up(&mut self) {
@@ -94,7 +92,7 @@ impl RunLoop<'_, '_> {
             // The workflow closes its run.
             return;
         }
-        self.conductor.finish();
+        self.conductor.frame_out.finished = true;
         self.delivered = self.deliver();
     }
 

@@ -28,19 +28,15 @@ impl RunLoop<'_, '_> {
             }
             PartWork::Turn(_) | PartWork::Rest(_) | PartWork::Step(_) => self.conductor.host_mut().begin_part(),
         }
-        self.unread = Default::default();
-        self.serve(|run_loop| {
-            run_loop.conductor.begin_part(part, recorded);
-            Ok(())
-        });
+        self.serve_part(|run_loop| run_loop.conductor.begin_part(part, recorded));
         self.task = never();
         self.note_request();
         // After a signal, nothing but the end of the process follows.
-        self.backstop.take().filter(|_| self.conductor.is_signalled()).into_iter().for_each(Backstop::keep);
+        self.backstop.take().filter(|_| self.conductor.signal.is_some()).into_iter().for_each(Backstop::keep);
         let is_open = self.is_open();
         let end = self.conductor.take_part_end().filter(|_| is_open)?;
         if !end.stays {
-            self.conductor.host_mut().end_part();
+            self.conductor.host_mut().watch.end();
         }
         Some(*end)
     }
@@ -50,13 +46,17 @@ impl RunLoop<'_, '_> {
         if !self.conductor.is_lost() {
             self.read_clocks();
             self.conductor.host_mut().begin_part();
-            self.unread = Default::default();
-            self.serve(|run_loop| {
-                run_loop.conductor.begin_part(session, recorded);
-                Ok(())
-            });
+            self.serve_part(|run_loop| run_loop.conductor.begin_part(session, recorded));
         }
         self.finish()
+    }
+
+    fn serve_part(&mut self, begin: impl FnOnce(&mut Self)) {
+        self.unread = Default::default();
+        self.serve(|run_loop| {
+            begin(run_loop);
+            Ok(())
+        });
     }
 
     /// Lets the next part, which has no process, wait until this channel is disconnected.
@@ -83,7 +83,7 @@ impl RunLoop<'_, '_> {
 
     /// Keeps these files out of all reports, as frames show their paths. A folder ends with a slash.
     pub fn hide(&mut self, paths: Vec<String>) {
-        self.conductor.hide(paths);
+        self.conductor.run.hide(paths);
     }
 
     pub fn redactor(&self) -> Redactor {
@@ -92,7 +92,7 @@ impl RunLoop<'_, '_> {
 
     /// Whether the agent's process stayed after its last turn, and lives.
     pub fn has_process(&self) -> bool {
-        self.conductor.host().has_agent() && self.conductor.host().process().is_empty()
+        self.conductor.host().agent.is_some() && self.conductor.host().process().is_empty()
     }
 
     /// The agent that reviews, if it is another one than that of the run.
@@ -122,11 +122,8 @@ impl RunLoop<'_, '_> {
         self.read_clocks();
         // The run was stopped while the agent rested. It must end soon.
         let killed = self.conductor.host_mut().end_now();
-        self.unread = Default::default();
-        self.serve(|run_loop| {
-            run_loop.conductor.step(Event::Close(Box::new(Closing { outcome, workflow, killed })));
-            Ok(())
-        });
+        let closing = Box::new(Closing { outcome, workflow, killed });
+        self.serve_part(|run_loop| run_loop.conductor.step(Event::Close(closing)));
         self.finish()
     }
 }

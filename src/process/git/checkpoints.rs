@@ -2,7 +2,7 @@
 //! files, so the user's index, HEAD and objects stay as they are, and no setting, filter or attribute of the user's
 //! repository changes a byte. What git ignores, and repositories below the work tree, are not part of a checkpoint.
 
-use super::query::{Blob, Filters, Git, Incomplete, in_time, is_there};
+use super::query::{Blob, Filters, Git, Incomplete, in_time, is_there, names};
 use super::snapshot::excluded;
 use super::surroundings;
 use crate::io::files::{OpenFolder, open_regular};
@@ -81,7 +81,7 @@ impl Apart {
         let is_repository = |side: &Option<Blob>| side.as_ref().is_some_and(|(mode, _)| mode == REPOSITORY);
         let repositories = files.iter().filter(|(_, [_, after])| is_repository(after));
         let below = repositories.map(|(name, _)| [name, &b"/"[..]].concat());
-        Apart(split(lacks).map(<[u8]>::to_vec).chain(below).collect())
+        Apart(names(lacks).map(<[u8]>::to_vec).chain(below).collect())
     }
 
     fn holds(&self, name: &[u8], sides: &[Option<Blob>; 2]) -> bool {
@@ -89,10 +89,6 @@ impl Apart {
         let mut folders = name.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| &name[..=at]);
         is_repository || sides[1].is_none() && (self.0.contains(name) || folders.any(|folder| self.0.contains(folder)))
     }
-}
-
-fn split(names: &[u8]) -> impl Iterator<Item = &[u8]> {
-    names.split(|&byte| byte == 0).filter(|name| !name.is_empty())
 }
 
 /// The files of which others are below.
@@ -125,8 +121,7 @@ pub(crate) fn is_possible(cwd: &Path) -> bool {
 impl Checkpoints {
     /// `None`: git or a work tree is missing.
     pub(crate) fn of(cwd: &Path, until: &Until) -> Result<Option<Checkpoints>, Incomplete> {
-        let (path, config) = surroundings();
-        let Some(user) = Git::open(cwd, path, config, Filters::Empty, until)? else { return Ok(None) };
+        let Some(user) = Git::open(cwd, surroundings(), Filters::Empty, until)? else { return Ok(None) };
         let file =
             |name| user.line(&["rev-parse", "--git-path", name], until).map(|path| user.absolute(path.as_bytes()));
         let (objects, exclude) = (file("objects")?, file("info/exclude")?);
@@ -138,7 +133,7 @@ impl Checkpoints {
         init.args(["init", "--quiet", "--bare", "--template="]);
         init.args(format.ok().filter(|format| format != "sha1").map(|format| format!("--object-format={format}")));
         init.arg(folder.path().join("git"));
-        let (Some(0), _) = git.run(&mut init, false, until)? else { return Err(Incomplete::Failed) };
+        git.bytes(&mut init, until)?;
         let info = folder.path().join("git/info");
         let excluded = fs::read(exclude).unwrap_or_default();
         let written = fs::create_dir_all(&info)
@@ -148,8 +143,8 @@ impl Checkpoints {
         // git does not ignore what it tracks, although a pattern may match it.
         let mut query = user.here();
         query.args(["ls-files", "-z", "--cached", "--ignored", "--exclude-standard"]);
-        let (Some(0), tracked) = user.run(&mut query, false, until)? else { return Err(Incomplete::Failed) };
-        let tracked: Vec<&OsStr> = split(&tracked)
+        let tracked = user.bytes(&mut query, until)?;
+        let tracked: Vec<&OsStr> = names(&tracked)
             .filter(|name| user.absolute(name).symlink_metadata().is_ok())
             .map(OsStr::from_bytes)
             .collect();
@@ -173,10 +168,10 @@ impl Checkpoints {
         let mut status = self.git.here();
         status.args(["status", "--porcelain", "-z", "--ignored=matching", "--untracked-files=all"]);
         status.args(["--no-renames", "--ignore-submodules=all"]);
-        let (Some(0), list) = self.git.run(&mut status, false, until)? else { return Err(Incomplete::Failed) };
-        let names = split(&list).filter_map(|name| name.strip_prefix(b"!! ").or_else(|| name.strip_prefix(b"?? ")));
+        let list = self.git.bytes(&mut status, until)?;
+        let lacking = names(&list).filter_map(|name| name.strip_prefix(b"!! ").or_else(|| name.strip_prefix(b"?? ")));
         let lacks = self.folder.path().join(format!("lacks-{id}"));
-        fs::write(&lacks, names.collect::<Vec<_>>().join(&0)).map_err(|_| Incomplete::Failed)?;
+        fs::write(&lacks, lacking.collect::<Vec<_>>().join(&0)).map_err(|_| Incomplete::Failed)?;
         Ok(Span { id, begin, end: None, lacks })
     }
 
@@ -261,9 +256,7 @@ impl Checkpoints {
         let folder = self.folder.path().join(format!("files-{}", self.staged));
         let mut git = self.git.clone();
         git.set("GIT_INDEX_FILE", self.folder.path().join("index").into());
-        let (Some(0), _) = git.run(git.here().args(["read-tree", tree]), false, until)? else {
-            return Err(Incomplete::Failed);
-        };
+        git.bytes(git.here().args(["read-tree", tree]), until)?;
         let mut prefix = OsString::from("--prefix=");
         prefix.push(folder.join(""));
         let names: Vec<&OsStr> =
@@ -271,7 +264,7 @@ impl Checkpoints {
         for names in names.chunks(FILES_AT_ONCE) {
             let mut command = git.here();
             command.args(["checkout-index", "--force"]).arg(&prefix).arg("--").args(names);
-            let (Some(0), _) = git.run(&mut command, false, until)? else { return Err(Incomplete::Failed) };
+            git.bytes(&mut command, until)?;
         }
         Ok(folder)
     }
@@ -329,14 +322,9 @@ impl Checkpoints {
         let kept = path.ancestors().skip(1).find(is_folder).unwrap_or(self.git.root()).to_owned();
         let [before, after] = sides;
         let name = relative.file_name().ok_or_else(|| NoRewind::File(path.clone()))?.to_owned();
-        let mut parents = relative.parent().unwrap_or(Path::new("")).components();
-        let root = OpenFolder::open(self.git.root()).map_err(failed)?;
-        let folder = parents
-            .try_fold(root, |folder, part| match after {
-                Some(_) => folder.enter(part.as_os_str()),
-                None => folder.inner(part.as_os_str()),
-            })
-            .map_err(failed)?;
+        let parents = relative.parent().unwrap_or(Path::new(""));
+        let step = if after.is_some() { OpenFolder::enter } else { OpenFolder::inner };
+        let folder = OpenFolder::walk(self.git.root(), parents, step).map_err(failed)?;
         let action = match (before, after) {
             (Some(_), None) => Action::Deleted,
             (None, _) => Action::Created,

@@ -1,7 +1,7 @@
 //! Copies of ignored files for a new worktree. No link is followed on either side: the repository may be hostile, and the
 //! files that it ignores too.
 
-use super::query::Incomplete;
+use super::query::{Incomplete, names};
 use super::worktree::Worktree;
 use crate::io::files::OpenFolder;
 use crate::process::query::Until;
@@ -46,10 +46,8 @@ impl Worktree {
         query.args(globs.iter().map(|glob| pathspec(base, glob)));
         // Our own data belongs to one work tree.
         query.arg(":(top,exclude,glob)**/.spektacular/**");
-        let (Some(0), list) = git.run(&mut query, false, until).map_err(NotTaken::Git)? else {
-            return Err(NotTaken::Git(Incomplete::Failed));
-        };
-        let names: Vec<&[u8]> = list.split(|&byte| byte == 0).filter(|name| !name.is_empty()).collect();
+        let list = git.bytes(&mut query, until).map_err(NotTaken::Git)?;
+        let names: Vec<&[u8]> = names(&list).collect();
         if names.len() > FILES_MAX {
             return Err(NotTaken::TooMuch);
         }
@@ -90,15 +88,12 @@ fn pathspec(base: &Path, glob: &str) -> OsString {
 fn copy(from: &Path, to: &Path, path: &Path, room: &mut u64, until: &Until) -> io::Result<()> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let folders = path.parent().unwrap_or(Path::new(""));
-    let walk = |root: &Path, step: fn(&OpenFolder, &std::ffi::OsStr) -> io::Result<OpenFolder>| {
-        folders.components().try_fold(OpenFolder::open(root)?, |folder, part| step(&folder, part.as_os_str()))
-    };
-    let source = walk(from, OpenFolder::inner)?.file(name, OFlags::RDONLY, 0)?;
+    let source = OpenFolder::walk(from, folders, OpenFolder::inner)?.file(name, OFlags::RDONLY, 0)?;
     let mode = fstat(&source)?.st_mode;
     if FileType::from_raw_mode(mode) != FileType::RegularFile {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    let folder = walk(to, OpenFolder::enter)?;
+    let folder = OpenFolder::walk(to, folders, OpenFolder::enter)?;
     let target = folder.create_new(name, 0o600)?;
     let copied = match share_blocks(&target, &source) {
         Ok(()) => Ok(()),

@@ -46,8 +46,7 @@ pub(crate) enum Merged {
 impl Repository {
     /// Lists the main one first.
     pub(crate) fn registered(&self, until: &Until) -> Result<Vec<Registered>, Incomplete> {
-        let list = self.git.run(self.git.here().args(["worktree", "list", "--porcelain"]), false, until)?;
-        let (Some(0), list) = list else { return Err(Incomplete::Failed) };
+        let list = self.git.bytes(self.git.here().args(["worktree", "list", "--porcelain"]), until)?;
         let mut all: Vec<Registered> = Vec::new();
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).ok();
         for line in list.split(|&byte| byte == b'\n') {
@@ -121,11 +120,8 @@ impl Repository {
     /// Merges a branch or a commit, as the user's own git does.
     pub(crate) fn merge(&self, commit: &str, until: &Until) -> Merged {
         let mut own = self.git.clone();
-        own.use_filters(Filters::Own);
-        let run = |args: &[&str]| {
-            let ended = own.run(own.as_typed().args(args), false, until);
-            ended.is_ok_and(|(code, _)| code == Some(0))
-        };
+        own.filters = Filters::Own;
+        let run = |args: &[&str]| own.bytes(own.as_typed().args(args), until).is_ok();
         if run(&["merge", "--no-edit", "--quiet", commit]) {
             return Merged::Done;
         }
@@ -144,11 +140,6 @@ impl Repository {
     /// Removes all files in it. Returns whether it is gone.
     pub(crate) fn remove_kept(&self, path: &Path, _taken: &Taken, until: &Until) -> bool {
         self.remove(path, until)
-    }
-
-    /// Keeps a branch that has left this commit. Returns whether it is gone.
-    pub(crate) fn delete_branch(&self, branch: &str, commit: &str, until: &Until) -> bool {
-        self.forget_branch(branch, commit, until)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::environment::inherited;
 use super::super::own_executable::is_program;
-use super::super::query::{self, Errors, Until};
+use super::super::query::{self, Until};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -64,9 +64,9 @@ pub enum Incomplete {
 
 #[derive(Clone, Debug)]
 pub(super) struct Git {
-    program: PathBuf,
+    pub(super) program: PathBuf,
     environment: Vec<(&'static str, OsString)>,
-    filters: Filters,
+    pub(super) filters: Filters,
     folder: PathBuf,
     root: PathBuf,
 }
@@ -120,6 +120,9 @@ impl fmt::Display for Head {
     }
 }
 
+/// The PATH for finding git, and the folder of the user's ignore file.
+pub(super) type GitPlaces = (OsString, Option<OsString>);
+
 /// The place of HEAD, and the files that differ from it.
 pub(super) struct Status {
     pub(super) head: Head,
@@ -139,8 +142,7 @@ impl Git {
     /// `None`: git or a work tree is missing. Outside any repository, the usual case, this starts no process.
     pub(super) fn open(
         cwd: &Path,
-        path: OsString,
-        config: Option<OsString>,
+        (path, config): GitPlaces,
         filters: Filters,
         until: &Until,
     ) -> Result<Option<Git>, Incomplete> {
@@ -151,15 +153,15 @@ impl Git {
         Git::in_folder(cwd, program, (path, config), filters).locate(until)
     }
 
-    pub(super) fn is_bare(cwd: &Path, path: OsString, config: Option<OsString>, until: &Until) -> bool {
+    pub(super) fn is_bare(cwd: &Path, (path, config): GitPlaces, until: &Until) -> bool {
         let Some(program) = find(&path, cwd) else { return false };
         let git = Git::in_folder(cwd, program, (path, config), Filters::Empty);
-        let answer = git.run(git.command().args(["rev-parse", "--is-bare-repository"]), false, until);
-        answer.is_ok_and(|(code, answer)| code == Some(0) && answer == b"true\n")
+        let answer = git.bytes(git.command().args(["rev-parse", "--is-bare-repository"]), until);
+        answer.is_ok_and(|answer| answer == b"true\n")
     }
 
     /// The program in a folder whose repository is not known yet.
-    fn in_folder(cwd: &Path, program: PathBuf, (path, config): (OsString, Option<OsString>), filters: Filters) -> Git {
+    fn in_folder(cwd: &Path, program: PathBuf, (path, config): GitPlaces, filters: Filters) -> Git {
         let mut environment: Vec<_> = ENVIRONMENT.iter().map(|&(name, value)| (name, value.into())).collect();
         environment.push(("PATH", path));
         environment.extend(config.map(|config| ("XDG_CONFIG_HOME", config)));
@@ -169,9 +171,7 @@ impl Git {
 
     /// The repository whose work tree is this folder. git is the same: a program in this work tree must not run.
     pub(super) fn at(&self, root: &Path, until: &Until) -> Result<Git, Incomplete> {
-        let (program, environment) = (self.program.clone(), self.environment.clone());
-        let (folder, inside) = (PathBuf::new(), root.to_owned());
-        let git = Git { program, environment, filters: self.filters, folder, root: inside }.locate(until)?;
+        let git = Git { folder: PathBuf::new(), root: root.to_owned(), ..self.clone() }.locate(until)?;
         git.filter(|git| git.root == root).ok_or(Incomplete::Failed)
     }
 
@@ -186,7 +186,8 @@ impl Git {
         // The cases: outside the work tree, in a bare repository or inside `.git`; or the `.git` is not a repository,
         // or is on another file system.
         let refusals: [&[u8]; 2] = [b"must be run in a work tree", b"not a git repository"];
-        let refused = code != Some(0) && refusals.iter().any(|refusal| contains(&output, refusal));
+        let says = |part: &[u8]| output.windows(part.len()).any(|window| window == part);
+        let refused = code != Some(0) && refusals.into_iter().any(says);
         if refused || output.starts_with(b"false\n") {
             return Ok(None);
         }
@@ -246,17 +247,14 @@ impl Git {
             LookBelow::Ignored => "--ignore-submodules=all",
             LookBelow::Included => "--ignore-submodules=dirty",
         });
-        match self.run(&mut command, false, until)? {
-            (Some(0), output) => parse_status(&output).ok_or(Incomplete::Failed),
-            _ => Err(Incomplete::Failed),
-        }
+        parse_status(&self.bytes(&mut command, until)?).ok_or(Incomplete::Failed)
     }
 
     pub(super) fn ignored(&self, until: &Until) -> Result<Vec<PathBuf>, Incomplete> {
         let query =
             ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory", "--no-empty-directory"];
-        let (Some(0), list) = self.run(self.here().args(query), false, until)? else { return Err(Incomplete::Failed) };
-        Ok(list.split(|&byte| byte == 0).filter(|name| !name.is_empty()).map(|name| self.absolute(name)).collect())
+        let list = self.bytes(self.here().args(query), until)?;
+        Ok(names(&list).map(|name| self.absolute(name)).collect())
     }
 
     pub(super) fn head(&self, until: &Until) -> Result<Head, Incomplete> {
@@ -289,14 +287,7 @@ impl Git {
         let mut command = self.here();
         command.args(["diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff"]);
         command.args(["--ignore-submodules=all", old.unwrap_or(empty), new.unwrap_or(empty), "--"]);
-        match self.run(&mut command, false, until)? {
-            (Some(0), output) => parse_difference(&output).ok_or(Incomplete::Failed),
-            _ => Err(Incomplete::Failed),
-        }
-    }
-
-    pub(super) fn use_filters(&mut self, filters: Filters) {
-        self.filters = filters;
+        parse_difference(&self.bytes(&mut command, until)?).ok_or(Incomplete::Failed)
     }
 
     pub(super) fn set(&mut self, name: &'static str, value: OsString) {
@@ -308,18 +299,17 @@ impl Git {
     }
 
     pub(super) fn output(&self, query: &[&str], until: &Until) -> Result<String, Incomplete> {
-        match self.run(self.here().args(query), false, until)? {
-            (Some(0), output) => String::from_utf8(output).map_err(|_| Incomplete::Failed),
-            _ => Err(Incomplete::Failed),
-        }
+        String::from_utf8(self.bytes(self.here().args(query), until)?).map_err(|_| Incomplete::Failed)
     }
 
     pub(super) fn line(&self, query: &[&str], until: &Until) -> Result<String, Incomplete> {
         self.output(query, until).map(|output| output.trim_end_matches('\n').to_owned())
     }
 
-    pub(super) fn program(&self) -> &Path {
-        &self.program
+    /// The stdout of a git that succeeds.
+    pub(super) fn bytes(&self, command: &mut Command, until: &Until) -> Result<Vec<u8>, Incomplete> {
+        let (Some(0), output) = self.run(command, false, until)? else { return Err(Incomplete::Failed) };
+        Ok(output)
     }
 
     /// Returns the exit code (`None`: a signal ended git) and stdout, interleaved with stderr if `errors` is set. Kills
@@ -338,7 +328,6 @@ impl Git {
             Filters::Own => command.envs(inherited()).envs(QUIET),
         };
         command.current_dir(&self.root);
-        let errors = if errors { Errors::Mixed } else { Errors::Dropped };
         match query::run_git(command, errors, OUTPUT_BYTES_MAX, until) {
             Ok(answer) => Ok((answer.code, answer.output)),
             Err(_) => in_time(until).and(Err(Incomplete::Failed)),
@@ -376,10 +365,6 @@ pub(super) fn in_time(until: &Until) -> Result<(), Incomplete> {
     if until.is_over() { Err(Incomplete::Late) } else { Ok(()) }
 }
 
-fn contains(text: &[u8], part: &[u8]) -> bool {
-    text.windows(part.len()).any(|window| window == part)
-}
-
 /// The first git on the path that is not in the work tree.
 fn find(path: &OsStr, root: &Path) -> Option<PathBuf> {
     let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute() && !folder.starts_with(root));
@@ -391,6 +376,11 @@ pub(super) fn is_there(path: &OsStr, cwd: &Path) -> bool {
     let is_one = |git: PathBuf| git.is_file() || git.join("HEAD").symlink_metadata().is_ok();
     let near = cwd.ancestors().find(|folder| is_one(folder.join(".git")));
     near.is_some_and(|near| find(path, near).is_some())
+}
+
+/// The parts of a list in which a NUL ends each.
+pub(super) fn names(list: &[u8]) -> impl Iterator<Item = &[u8]> {
+    list.split(|&byte| byte == 0).filter(|name| !name.is_empty())
 }
 
 /// The settings that make every filter empty, from the config keys of all filters.
@@ -419,7 +409,7 @@ fn filter(key: &[u8]) -> Option<&[u8]> {
 
 fn parse_status(output: &[u8]) -> Option<Status> {
     let mut status = Status { head: Head::default(), files: BTreeMap::new(), nested: Vec::new() };
-    for record in output.split(|&byte| byte == 0).filter(|record| !record.is_empty()) {
+    for record in names(output) {
         let head = |key: &[u8], none: &str| {
             let text = record.strip_prefix(key).map(str::from_utf8)?.ok()?;
             Some((text != none).then(|| text.to_owned()))

@@ -1,7 +1,7 @@
 //! Snapshots of a work tree, with what is not committed, and the difference between two of them. Their objects lie in a
 //! folder of their own, so that nothing is written to the repository. Submodules are left out.
 
-use super::query::{Filters, Git, Incomplete};
+use super::query::{Filters, Git, Incomplete, names};
 use super::surroundings;
 use crate::process::query::Until;
 use std::collections::HashSet;
@@ -28,8 +28,7 @@ pub(crate) struct Snapshots {
 impl Snapshots {
     /// `store` exists. `hidden`: absolute, shown in no difference. `None`: git or a work tree is missing.
     pub(crate) fn of(cwd: &Path, store: &Path, hidden: &Path, until: &Until) -> Result<Option<Snapshots>, Incomplete> {
-        let (path, config) = surroundings();
-        let Some(mut git) = Git::open(cwd, path, config, Filters::Empty, until)? else { return Ok(None) };
+        let Some(mut git) = Git::open(cwd, surroundings(), Filters::Empty, until)? else { return Ok(None) };
         let objects = git.line(&["rev-parse", "--git-path", "objects"], until)?;
         let hidden = hidden.strip_prefix(git.root()).map_err(|_| Incomplete::Failed)?.to_owned();
         git.set("GIT_OBJECT_DIRECTORY", store.into());
@@ -64,21 +63,18 @@ impl Snapshots {
 
     fn large(&self, until: &Until) -> Result<Vec<Vec<u8>>, Incomplete> {
         let query = ["ls-files", "-z", "--others", "--exclude-standard"];
-        let (Some(0), list) = self.git.run(self.git.here().args(query), false, until)? else {
-            return Err(Incomplete::Failed);
-        };
+        let list = self.git.bytes(self.git.here().args(query), until)?;
         let is_large = |name: &&[u8]| {
             self.git.absolute(name).symlink_metadata().is_ok_and(|metadata| metadata.len() > LARGE_BYTES)
         };
-        let names = list.split(|&byte| byte == 0).filter(|name| !name.is_empty());
-        Ok(names.filter(is_large).take(LARGE_MAX).map(<[u8]>::to_vec).collect())
+        Ok(names(&list).filter(is_large).take(LARGE_MAX).map(<[u8]>::to_vec).collect())
     }
 
     /// Removes the objects and left files that are older than [`UNUSED`] and that none of these snapshots needs.
     pub(crate) fn prune(&self, needed: &[String], until: &Until) {
         let mut query = self.git.here();
         query.args(["rev-list", "--objects", "--no-object-names", "--missing=allow-any"]).args(needed).arg("--");
-        let Ok((Some(0), list)) = self.git.run(&mut query, false, until) else { return };
+        let Ok(list) = self.git.bytes(&mut query, until) else { return };
         let used: HashSet<&[u8]> = list.split(|&byte| byte == b'\n').collect();
         let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
         let is_unused = |file: &DirEntry| {
@@ -110,10 +106,7 @@ impl Snapshots {
         let mut command = self.git.unfiltered(until)?;
         command.args(["diff", "--no-color", "--no-ext-diff", "--no-textconv", "--find-renames"]);
         command.args(["--ignore-submodules=dirty", from, to, "--", "."]).arg(excluded(&self.hidden));
-        match self.git.run(&mut command, false, until)? {
-            (Some(0), diff) => Ok(String::from_utf8_lossy(&diff).into_owned()),
-            _ => Err(Incomplete::Failed),
-        }
+        Ok(String::from_utf8_lossy(&self.git.bytes(&mut command, until)?).into_owned())
     }
 
     /// The tree before the first commit in the history of HEAD whose message has this line. `None`: there is none.

@@ -7,6 +7,7 @@ use super::worktree::Worktree;
 use crate::process::query::Until;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::SystemTime;
 
 const DEPTH: u8 = 4;
@@ -14,9 +15,7 @@ const DEPTH: u8 = 4;
 impl Git {
     /// The submodules in the index, each with its path and its commit.
     fn links(&self, until: &Until) -> Result<Vec<(Vec<u8>, String)>, Incomplete> {
-        let (Some(0), list) = self.run(self.here().args(["ls-files", "-s", "-z"]), false, until)? else {
-            return Err(Incomplete::Failed);
-        };
+        let list = self.bytes(self.here().args(["ls-files", "-s", "-z"]), until)?;
         let link = |record: &[u8]| {
             let rest = record.strip_prefix(b"160000 ")?;
             let (id, name) = (rest.split(|&byte| byte == b' ').next()?, rest.splitn(2, |&byte| byte == b'\t').nth(1)?);
@@ -84,9 +83,7 @@ impl Git {
 
     /// `None`: the commit is missing there, or git failed, and the folder is empty.
     fn clone_of(&self, from: &Git, path: &Path, commit: &str, until: &Until) -> Option<Git> {
-        let succeeds = |git: &Git, command: &mut std::process::Command| {
-            git.run(command, false, until).is_ok_and(|(code, _)| code == Some(0))
-        };
+        let succeeds = |git: &Git, command: &mut Command| git.bytes(command, until).is_ok();
         if !succeeds(from, from.here().args(["cat-file", "-e", &format!("{commit}^{{commit}}")])) {
             return None;
         }

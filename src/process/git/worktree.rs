@@ -15,7 +15,6 @@ use std::io;
 use std::ops::Not;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
 const DISCARD_LIMIT: Duration = Duration::from_secs(5);
@@ -81,24 +80,22 @@ const BARE_LIMIT: Duration = Duration::from_secs(5);
 
 /// Whether a folder belongs to a bare repository, and to none of its worktrees.
 pub(crate) fn is_bare(cwd: &Path) -> bool {
-    let (path, config) = surroundings();
-    Git::is_bare(cwd, path, config, &Until::deadline(Instant::now() + BARE_LIMIT))
+    Git::is_bare(cwd, surroundings(), &Until::deadline(Instant::now() + BARE_LIMIT))
 }
 
 impl Repository {
     /// `cwd`: absolute and without links.
     pub(crate) fn around(cwd: &Path, until: &Until) -> Result<Repository, NoRepository> {
-        let (path, config) = surroundings();
         let failed = |why: Incomplete| match why {
             Incomplete::Late => NoRepository::Late,
             Incomplete::Failed => NoRepository::Failed,
         };
-        let git = Git::open(cwd, path, config, Filters::Empty, until).map_err(failed)?.ok_or(NoRepository::Outside)?;
+        let git =
+            Git::open(cwd, surroundings(), Filters::Empty, until).map_err(failed)?.ok_or(NoRepository::Outside)?;
         let status = git.status(LookBelow::Ignored, until).map_err(failed)?;
         let head = status.head.commit.ok_or(NoRepository::NoCommit)?;
-        let (code, output) =
-            git.run(git.here().args(["rev-parse", "--git-common-dir"]), false, until).map_err(failed)?;
-        let common = output.strip_suffix(b"\n").filter(|_| code == Some(0)).ok_or(NoRepository::Failed)?;
+        let output = git.bytes(git.here().args(["rev-parse", "--git-common-dir"]), until).map_err(failed)?;
+        let common = output.strip_suffix(b"\n").ok_or(NoRepository::Failed)?;
         let common = fs::canonicalize(git.root().join(OsStr::from_bytes(common))).map_err(|_| NoRepository::Failed)?;
         let main = match common.parent() {
             Some(parent) if common.ends_with(".git") => parent.to_owned(),
@@ -160,7 +157,7 @@ impl Repository {
         let mut begin = git.here();
         // The empty value: the branch must not exist.
         begin.args(["update-ref", &reference(&worktree.branch), &worktree.repository.head, ""]);
-        if !worktree.repository.succeeds(&mut begin, until) {
+        if git.bytes(&mut begin, until).is_err() {
             let is_left = fs::remove_dir(path).is_err() || fs::remove_file(state_file(path)).is_err();
             return Err(AddFailure { is_left, ..failed("its branch cannot be created") });
         }
@@ -272,7 +269,7 @@ impl Worktree {
     pub(crate) fn discard(&self, until: &Until) -> bool {
         let is_alone = self.held.as_ref().is_none_or(|held| held.take(Duration::ZERO));
         let is_gone = is_alone && self.repository.remove(&self.path, until);
-        is_gone && self.repository.forget_branch(&self.branch, &self.repository.head, until)
+        is_gone && self.repository.delete_branch(&self.branch, &self.repository.head, until)
     }
 }
 
@@ -286,7 +283,7 @@ impl Repository {
         // Twice, because git locks a worktree while it makes it.
         unregister.args(["worktree", "remove", "--force", "--force"]).arg(path);
         // It fails if git has not come that far.
-        let is_unregistered = self.succeeds(&mut unregister, until) || !self.has_worktree(path, until);
+        let is_unregistered = self.git.bytes(&mut unregister, until).is_ok() || !self.has_worktree(path, until);
         drop(turn);
         let is_removed = is_gone && is_unregistered;
         if is_removed {
@@ -295,13 +292,9 @@ impl Repository {
         is_removed
     }
 
-    /// Keeps a branch that is not at this commit.
-    pub(super) fn forget_branch(&self, branch: &str, commit: &str, until: &Until) -> bool {
-        self.succeeds(self.git.here().args(["update-ref", "-d", &reference(branch), commit]), until)
-    }
-
-    pub(super) fn succeeds(&self, command: &mut Command, until: &Until) -> bool {
-        matches!(self.git.run(command, false, until), Ok((Some(0), _)))
+    /// Keeps a branch that is not at this commit. Returns whether it is gone.
+    pub(crate) fn delete_branch(&self, branch: &str, commit: &str, until: &Until) -> bool {
+        self.git.bytes(self.git.here().args(["update-ref", "-d", &reference(branch), commit]), until).is_ok()
     }
 }
 

@@ -15,9 +15,7 @@ word_enums! {
         TypeScript = "ts",
         Python = "python",
     }
-}
 
-word_enums! {
     /// A client to copy into a project.
     pub enum Client {
         TypeScript = "ts",

@@ -4,7 +4,7 @@ use super::format::Format;
 use crate::json::{Raw, number};
 use crate::protocol::pattern::Pattern;
 use crate::protocol::words::word_enums;
-use crate::suggest::Name;
+use crate::suggest::plain_name;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -89,9 +89,7 @@ impl SchemaNode {
     /// Whether an object fits, as far as only the type decides.
     pub(super) fn takes_object(&self) -> bool {
         let SchemaNode::Rules(rules) = self else { return matches!(self, SchemaNode::Fixed(true)) };
-        let is_plain =
-            rules.options.is_none() && rules.constant.is_none() && rules.any_of.is_empty() && rules.reference.is_none();
-        rules.types == [Type::Object] || (rules.types.is_empty() && is_plain)
+        rules.types == [Type::Object] || (rules.types.is_empty() && !rules.lists_values())
     }
 
     pub(super) fn has_type(&self) -> bool {
@@ -100,11 +98,7 @@ impl SchemaNode {
 
     pub(super) fn is_strict(&self) -> bool {
         let SchemaNode::Rules(rules) = self else { return matches!(self, SchemaNode::Fixed(false)) };
-        let is_described = !rules.types.is_empty()
-            || rules.options.is_some()
-            || rules.constant.is_some()
-            || !rules.any_of.is_empty()
-            || rules.reference.is_some();
+        let is_described = !rules.types.is_empty() || rules.lists_values();
         let names_all = rules.required().count() == rules.properties.len()
             && rules.required().all(|name| rules.properties.contains_key(&*name));
         is_described && (!rules.types.contains(&Type::Object) || (rules.closed() && names_all))
@@ -123,6 +117,11 @@ impl SchemaNode {
 impl SchemaRules {
     pub(super) fn required(&self) -> impl Iterator<Item = Cow<'_, str>> {
         self.required.iter().flat_map(|list| elements_of(list)).filter_map(Raw::str)
+    }
+
+    /// Whether it names the values that fit, or other schemas for the same value.
+    fn lists_values(&self) -> bool {
+        self.options.is_some() || self.constant.is_some() || !self.any_of.is_empty() || self.reference.is_some()
     }
 
     fn closed(&self) -> bool {
@@ -294,7 +293,7 @@ impl<'a> Reader<'a> {
 
     fn ignore(&mut self, keyword: &str) {
         if self.unchecked.len() < UNCHECKED {
-            let plain = Name::new(keyword.trim_start_matches('$')).is_some();
+            let plain = plain_name(keyword.trim_start_matches('$')).is_some();
             self.unchecked.insert(if plain { keyword.to_owned() } else { "?".to_owned() });
         }
     }

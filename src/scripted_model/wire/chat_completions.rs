@@ -1,7 +1,6 @@
 //! The chat completions API of OpenAI, which many providers offer.
 
-use super::{ModelAnswer, RequestPurpose, StreamStep, WireFormat, list, openai_error, plain, unnamed};
-use crate::scripted_model::scenario::HttpRefusal;
+use super::{ModelAnswer, RequestPurpose, StreamStep, WireFormat, list, plain, unnamed};
 use crate::scripted_model::tools::{AgentCall, UsualTools};
 use serde_json::{Value, json};
 
@@ -27,8 +26,7 @@ impl WireFormat for ChatCompletions {
         answer.pieces(&mut steps, &reply.think, |piece| delta(answer, &json!({"reasoning_content": piece})));
         answer.pieces(&mut steps, &reply.say, |piece| delta(answer, &json!({"content": piece})));
         answer.after_text(&mut steps);
-        for (index, call) in calls(answer).into_iter().enumerate() {
-            let mut call = call;
+        for (index, mut call) in calls(answer).into_iter().enumerate() {
             call["index"] = json!(index);
             steps.push(StreamStep::Event(delta(answer, &json!({"tool_calls": [call]}))));
         }
@@ -46,14 +44,6 @@ impl WireFormat for ChatCompletions {
         let mut whole = completion(answer, "chat.completion", &choice);
         whole["usage"] = usage(answer);
         whole
-    }
-
-    fn error(&self, refusal: &HttpRefusal) -> Value {
-        openai_error(refusal)
-    }
-
-    fn texts(&self, body: &Value) -> Vec<String> {
-        list(&body["messages"]).iter().map(|message| plain(&message["content"])).collect()
     }
 
     fn tool_results(&self, body: &Value) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! The Messages API of Anthropic.
 
-use super::{ModelAnswer, RequestPurpose, StreamStep, WireFormat, class, list, named, plain};
+use super::{ModelAnswer, RequestPurpose, StreamStep, WireFormat, class, event, list, named, plain};
 use crate::scripted_model::scenario::HttpRefusal;
 use crate::scripted_model::tools::UsualTools;
 use serde_json::{Value, json};
@@ -79,10 +79,6 @@ impl WireFormat for MessagesFormat {
         json!({"type": "error", "error": {"type": class, "message": refusal.message}})
     }
 
-    fn texts(&self, body: &Value) -> Vec<String> {
-        list(&body["messages"]).iter().map(|message| plain(&message["content"])).collect()
-    }
-
     fn tool_results(&self, body: &Value) -> Vec<String> {
         let blocks = list(&body["messages"]).iter().flat_map(|message| list(&message["content"]));
         blocks.filter(|block| block["type"] == "tool_result").map(|block| plain(&block["content"])).collect()
@@ -91,10 +87,6 @@ impl WireFormat for MessagesFormat {
     fn usual(&self) -> UsualTools {
         ["Bash", "Write"]
     }
-}
-
-fn event(event: &Value) -> StreamStep {
-    StreamStep::Event(named(event))
 }
 
 fn start(index: usize, block: &Value) -> StreamStep {

@@ -30,9 +30,15 @@ pub(super) trait WireFormat: Sync {
     /// For a request without a stream.
     fn whole(&self, answer: &ModelAnswer<'_>) -> Value;
 
-    fn error(&self, refusal: &HttpRefusal) -> Value;
+    /// By default as in the APIs of OpenAI.
+    fn error(&self, refusal: &HttpRefusal) -> Value {
+        let class = class(refusal, OPENAI_ERRORS);
+        json!({"error": {"type": class, "code": class, "message": refusal.message}})
+    }
 
-    fn texts(&self, body: &Value) -> Vec<String>;
+    fn texts(&self, body: &Value) -> Vec<String> {
+        list(&body["messages"]).iter().map(|message| plain(&message["content"])).collect()
+    }
 
     fn tool_results(&self, body: &Value) -> Vec<String>;
 
@@ -114,9 +120,16 @@ fn named(event: &Value) -> String {
     format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or_default())
 }
 
+fn event(event: &Value) -> StreamStep {
+    StreamStep::Event(named(event))
+}
+
 fn unnamed(event: &Value) -> String {
     format!("data: {event}\n\n")
 }
+
+const OPENAI_ERRORS: [&str; 5] =
+    ["invalid_request_error", "invalid_api_key", "invalid_request_error", "rate_limit_exceeded", "server_error"];
 
 /// The class of an HTTP error in the words of an API: for 400 and 413, 401, 404, 429, and all others.
 fn class<'a>(refusal: &'a HttpRefusal, [invalid, login, missing, busy, other]: [&'a str; 5]) -> &'a str {
@@ -130,13 +143,6 @@ fn class<'a>(refusal: &'a HttpRefusal, [invalid, login, missing, busy, other]: [
         429 => busy,
         _ => other,
     }
-}
-
-fn openai_error(refusal: &HttpRefusal) -> Value {
-    let words =
-        ["invalid_request_error", "invalid_api_key", "invalid_request_error", "rate_limit_exceeded", "server_error"];
-    let class = class(refusal, words);
-    json!({"error": {"type": class, "code": class, "message": refusal.message}})
 }
 
 fn list(value: &Value) -> &[Value] {

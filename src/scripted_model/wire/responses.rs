@@ -1,7 +1,6 @@
 //! The Responses API of OpenAI.
 
-use super::{ModelAnswer, RequestPurpose, StreamStep, WireFormat, list, named, openai_error, plain};
-use crate::scripted_model::scenario::HttpRefusal;
+use super::{ModelAnswer, RequestPurpose, StreamStep, WireFormat, event, list, named, plain};
 use crate::scripted_model::tools::{AgentCall, CallInput, UsualTools};
 use serde_json::{Value, json};
 
@@ -60,10 +59,6 @@ impl WireFormat for Responses {
         response
     }
 
-    fn error(&self, refusal: &HttpRefusal) -> Value {
-        openai_error(refusal)
-    }
-
     fn texts(&self, body: &Value) -> Vec<String> {
         list(&body["input"]).iter().map(|item| plain(&item["content"])).collect()
     }
@@ -105,10 +100,6 @@ fn message(answer: &ModelAnswer<'_>) -> Value {
 
 fn response(answer: &ModelAnswer<'_>, status: &str) -> Value {
     json!({"id": format!("resp_{}", answer.number), "model": answer.model(), "status": status})
-}
-
-fn event(event: &Value) -> StreamStep {
-    StreamStep::Event(named(event))
 }
 
 fn done(item: &Value) -> StreamStep {

@@ -41,7 +41,6 @@ pub(crate) const SANDBOX_DEVICES: &[&str] =
     &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts"];
 
 /// A test's answer in place of the kernel's, in a build for tests: a version, or 0 for a kernel without Landlock.
-#[cfg(debug_assertions)]
 const TEST_ABI: &str = "TEST_LANDLOCK_ABI";
 
 /// Error: the reason why this process cannot be restricted, as a clause.
@@ -65,14 +64,8 @@ pub(crate) fn sandbox_version() -> Result<u32, String> {
     }
 }
 
-#[cfg(debug_assertions)]
 fn answer_for_test() -> Option<u32> {
-    std::env::var(TEST_ABI).ok()?.parse().ok()
-}
-
-#[cfg(not(debug_assertions))]
-fn answer_for_test() -> Option<u32> {
-    None
+    if cfg!(debug_assertions) { std::env::var(TEST_ABI).ok()?.parse().ok() } else { None }
 }
 
 /// Restricts the calling thread. Returns the kernel's version, 0 for none.

@@ -10,9 +10,10 @@ pub use self::cgroup::ControlGroup;
 pub(crate) use self::format::is_executable;
 pub(crate) use self::landlock::{SANDBOX_DEVICES, SANDBOX_LINKS, SANDBOX_SYSTEM, restrict, sandbox_version};
 pub(crate) use self::namespaces::{enter_namespaces, obstacle, protect};
+pub use self::processes::become_subreaper;
 pub(crate) use self::processes::{
-    adopted, become_subreaper, carries, descendants, group_keeps_number, group_lives, hides_environment,
-    keeps_descendants, lost_sight, newest_pid, processes, read_process, send, start_time,
+    adopted, carries, descendants, group_keeps_number, group_lives, hides_environment, keeps_descendants, lost_sight,
+    newest_pid, processes, read_process, send,
 };
 
 use rustix::fs::{OFlags, fcntl_setfl, ioctl_ficlone};

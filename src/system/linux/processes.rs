@@ -11,6 +11,7 @@ use rustix::process::{
 };
 
 use crate::system::process::{Id, ProcessInfo, to_pid};
+use crate::system::start_time;
 
 /// In bytes. The kernel allows 6 MiB for arguments and environment together.
 const ENVIRON_BYTES_MAX: u64 = 8 << 20;
@@ -20,8 +21,9 @@ const STAT_BYTES_MAX: usize = 2048;
 
 const NO_PROC: &str = "/proc is not available: processes that leave the agent's process group may outlive the run";
 
-/// Makes this process the parent of every orphan among its descendants. Returns false if the kernel does not support it.
-pub(crate) fn become_subreaper() -> bool {
+/// Best effort: makes this process the parent of every orphan among its descendants. Returns false if the kernel does not
+/// support it.
+pub fn become_subreaper() -> bool {
     set_child_subreaper(Some(getpid())).is_ok()
 }
 
@@ -91,11 +93,6 @@ pub(crate) fn lost_sight() -> Option<&'static str> {
 fn proc_is_ours() -> bool {
     let me = std::process::id().to_string();
     fs::read_link("/proc/self").is_ok_and(|target| target == Path::new(&me))
-}
-
-/// In clock ticks since boot (field 22 of `/proc/PID/stat`), even of a zombie. `None` if it does not exist.
-pub(crate) fn start_time(pid: u32) -> Option<u64> {
-    read_process(pid).map(|process| process.id.1)
 }
 
 pub(crate) fn read_process(pid: u32) -> Option<ProcessInfo> {

@@ -9,6 +9,7 @@ use crate::process::git::{Baseline, BaselineResult, Head, Incomplete};
 use crate::process::variables::OF_GIT;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::Text;
+use crate::workflow::first_of;
 use crate::workflow::project::{HOME, LOCAL, shown};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -291,10 +292,7 @@ impl CommitMessage<'_> {
 }
 
 pub(super) fn named(files: &[PathBuf], most: usize) -> String {
-    let names: Vec<String> = files.iter().take(most).map(|file| shown(file)).collect();
-    let more = files.len().saturating_sub(most);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{}{more}", names.join(", "))
+    first_of(files.iter().map(|file| shown(file)), most)
 }
 
 /// The list of files for [`GitStep::script`].

@@ -27,26 +27,20 @@ mod report;
 
 pub(crate) use ready::{Preview, Target, admit, preview};
 
-use crate::engine::Report;
 use crate::protocol::failure::Failure;
 use crate::protocol::words::PhaseOutcome;
 use crate::workflow::admission::Surroundings;
 use crate::workflow::counted;
-use crate::workflow::plan::PlanPhase;
 use crate::workflow::project::LOCAL;
 use crate::workflow::stop::Stop;
 use crate::workflow::violation::Violation;
 use crate::workflow::workflow_run::WorkflowRun;
 use phase_io::PhaseIo;
-use phase_loop::{Loop, LoopEnd, LoopPhase};
+use phase_loop::{Loop, LoopEnd};
 use ready::ReadyPlan;
 
-pub(crate) fn carry(mut outer: WorkflowRun<'_>, target: Target, around: &Surroundings) -> Report {
-    let outcome = begin(&mut outer, target, around);
-    outer.close(outcome)
-}
-
-fn begin(outer: &mut WorkflowRun<'_>, target: Target, around: &Surroundings) -> Result<String, Stop> {
+/// Returns the text of run.completed.
+pub(crate) fn carry(outer: &mut WorkflowRun<'_>, target: Target, around: &Surroundings) -> Result<String, Stop> {
     let settings = outer.settings().clone();
     let _locks = target.lock()?;
     let reading = ReadyPlan::begin(target, &settings, &around.places);
@@ -67,8 +61,7 @@ fn begin(outer: &mut WorkflowRun<'_>, target: Target, around: &Surroundings) -> 
     for (warning, text) in std::mem::take(&mut ready.warnings) {
         outer.warn(warning, text);
     }
-    let phases: Vec<LoopPhase> = ready.plan.phases.iter().map(phase).collect();
-    let mut all = Loop::new(&phases, &ready.options);
+    let mut all = Loop::new(&ready.plan.phases, &ready.options);
     let mut site = PhaseIo::new(outer, &ready, commits);
     site.tell_steps();
     let ending = consent.ask(site.outer).and_then(|()| {
@@ -99,14 +92,5 @@ fn is_passed(state: PhaseOutcome) -> bool {
     match state {
         PhaseOutcome::Done | PhaseOutcome::Passed => true,
         PhaseOutcome::Failed | PhaseOutcome::Open => false,
-    }
-}
-
-fn phase(phase: &PlanPhase) -> LoopPhase {
-    LoopPhase {
-        commands: phase.verify.iter().map(|command| command.text.clone()).collect(),
-        manual: phase.manual.iter().map(|check| check.text.clone()).collect(),
-        done: phase.is_done(),
-        begun: phase.was_attempted(),
     }
 }

@@ -1,22 +1,15 @@
 //! The loop of `implement` as a plain function over a [`PhaseHost`]: which phase comes next, when an attempt has failed,
 //! when the commands run, and how the run ends. Only the host touches processes, files and clocks.
 
+use super::is_passed;
 use crate::protocol::review::ReviewFinding;
 use crate::protocol::words::{PhaseOutcome, PhaseState};
 use crate::protocol::workflow::WorkflowSettings;
 use crate::workflow::conversation::AgentTurn;
+use crate::workflow::plan::PlanPhase;
 use crate::workflow::review::ReviewVerdict;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
-
-#[derive(Clone, Debug, Default)]
-pub(crate) struct LoopPhase {
-    pub(crate) commands: Vec<String>,
-    pub(crate) manual: Vec<String>,
-    pub(crate) done: bool,
-    /// Whether an earlier run made an attempt at the phase.
-    pub(crate) begun: bool,
-}
 
 #[derive(Clone, Debug)]
 pub(crate) struct PhaseProgress {
@@ -177,7 +170,7 @@ pub(crate) enum LoopEnd {
 
 /// The state of the loop. The progress of the phases stays readable after an error of the host.
 pub(crate) struct Loop<'p> {
-    phases: &'p [LoopPhase],
+    phases: &'p [PlanPhase],
     attempts: u32,
     max_phases: Option<u64>,
     /// The maximum number of times that the findings about a phase go back to the agent. `None`: nobody reviews.
@@ -190,8 +183,8 @@ pub(crate) struct Loop<'p> {
 }
 
 impl<'p> Loop<'p> {
-    pub(crate) fn new(phases: &'p [LoopPhase], options: &WorkflowSettings) -> Loop<'p> {
-        let state = |phase: &LoopPhase| if phase.done { PhaseOutcome::Done } else { PhaseOutcome::Open };
+    pub(crate) fn new(phases: &'p [PlanPhase], options: &WorkflowSettings) -> Loop<'p> {
+        let state = |phase: &PlanPhase| if phase.is_done() { PhaseOutcome::Done } else { PhaseOutcome::Open };
         let progress = phases.iter().map(|phase| PhaseProgress {
             state: state(phase),
             attempts: 0,
@@ -231,10 +224,7 @@ impl<'p> Loop<'p> {
     }
 
     fn first_open(&self) -> Option<usize> {
-        self.progress.iter().position(|phase| match phase.state {
-            PhaseOutcome::Open | PhaseOutcome::Failed => true,
-            PhaseOutcome::Done | PhaseOutcome::Passed => false,
-        })
+        self.progress.iter().position(|phase| !is_passed(phase.state))
     }
 
     fn has_enough(&self) -> bool {
@@ -250,13 +240,13 @@ impl<'p> Loop<'p> {
         if self.reopened[phase].is_some() || !host.differences(phase)?.is_empty() {
             return Ok(ControlFlow::Continue(()));
         }
-        if !self.phases[phase].begun {
+        if !self.phases[phase].was_attempted() {
             // The commands' changes belong to the phase, also for the next run.
             host.mark(at, Mark::InProgress)?;
         }
         host.tell(at, PhaseState::Verifying, None);
         let mut passes = true;
-        for command in &self.phases[phase].commands {
+        for command in &self.phases[phase].verify {
             let Some(failing) = run_once(at, command, host)? else {
                 self.passed.insert(command);
                 continue;
@@ -291,7 +281,7 @@ impl<'p> Loop<'p> {
         if let ControlFlow::Break(end) = self.baseline(phase, host)? {
             return Ok(end);
         }
-        let earlier = self.phases[phase].begun && self.progress[phase].attempts == 0;
+        let earlier = self.phases[phase].was_attempted() && self.progress[phase].attempts == 0;
         let reopened = self.reopened[phase].clone();
         let (mut last, mut last_failing, mut idle) = (None::<Fault>, None::<Box<Failing>>, 0);
         self.progress[phase].rounds = 0;
@@ -427,7 +417,7 @@ impl<'p> Loop<'p> {
     /// Runs the phase's commands up to the first failure. `None`: all passed.
     fn run_commands<W: PhaseHost>(&mut self, at: Attempt, host: &mut W) -> Result<Option<Failing>, W::Stop> {
         host.tell(at, PhaseState::Verifying, None);
-        for command in &self.phases[at.phase].commands {
+        for command in &self.phases[at.phase].verify {
             if let Some(failing) = run_command(at, command, host)? {
                 return Ok(Some(failing));
             }
@@ -472,7 +462,7 @@ impl<'p> Loop<'p> {
         let mut begun = false;
         for (index, phase) in self.phases.iter().enumerate() {
             let at = Attempt { phase: index, number: 0 };
-            for command in &phase.commands {
+            for command in &phase.verify {
                 if self.passed.contains(command.as_str()) {
                     continue;
                 }

@@ -5,7 +5,7 @@ use crate::protocol::failure::Code;
 use crate::protocol::outbound::MovedFile;
 use crate::workflow::check::{spec_has_changed, spec_path};
 use crate::workflow::plan::{self, PlanChange, State, StateLine, edited};
-use crate::workflow::project::{FILE_BYTES_MAX, FileProblem, Project, shown};
+use crate::workflow::project::{FILE_BYTES_MAX, Project, shown};
 use crate::workflow::spec;
 use crate::workflow::stop::Stop;
 use std::path::PathBuf;
@@ -58,7 +58,8 @@ impl PlanFile {
             Mark::Reopened => Some(PlanChange::Untick(number)),
             Mark::InProgress | Mark::Failed => None,
         };
-        let at = now(format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z"));
+        let form = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
+        let at = UtcDateTime::now().format(form).unwrap_or_default();
         let line = PlanChange::State(number, StateLine { state, attempts, at });
         let changes: Vec<PlanChange> = std::iter::once(line).chain(boxes).collect();
         let Some(text) = edited(&self.text, &changes) else {
@@ -88,22 +89,16 @@ impl PlanFile {
     }
 
     fn write(&self, text: &str) -> Result<(), Stop> {
-        self.project.write(&self.path, text.as_bytes()).map_err(|problem| self.failed(problem))
+        self.project.write(&self.path, text.as_bytes()).map_err(|_| {
+            let message = format!(
+                "Cannot write {}, which may hold a version of the agent's: free some space, or correct the permissions \
+                 of its folder, restore the file, then {} to continue.",
+                shown(&self.path),
+                self.again
+            );
+            Stop::failed(Code::ResourceExhausted, message)
+        })
     }
-
-    fn failed(&self, _: FileProblem) -> Stop {
-        let message = format!(
-            "Cannot write {}, which may hold a version of the agent's: free some space, or correct the permissions of its \
-             folder, restore the file, then {} to continue.",
-            shown(&self.path),
-            self.again
-        );
-        Stop::failed(Code::ResourceExhausted, message)
-    }
-}
-
-fn now(format: &(impl time::formatting::Formattable + ?Sized)) -> String {
-    UtcDateTime::now().format(format).unwrap_or_default()
 }
 
 #[cfg(test)]

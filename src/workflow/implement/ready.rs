@@ -215,11 +215,8 @@ impl ReadyPlan {
     }
 
     pub(super) fn consent(&self) -> Consent {
-        let commands = self
-            .plan
-            .phases
-            .iter()
-            .flat_map(|phase| phase.verify.iter().map(|command| (phase.id(), command.text.clone())));
+        let phases = self.plan.phases.iter();
+        let commands = phases.flat_map(|phase| phase.verify.iter().map(|command| (phase.id(), command.clone())));
         Consent {
             header: "Verification",
             of: self.target.clone(),

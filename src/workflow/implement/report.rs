@@ -5,7 +5,7 @@ use super::phase_loop::{Attempt, Failing, Fault, PhaseProgress, Why};
 use super::prompt::short;
 use super::ready::ReadyPlan;
 use crate::clean::last_bytes;
-use crate::protocol::failure::{Code, Failure, LimitValue, PhaseFailure};
+use crate::protocol::failure::{Code, Failure, PhaseFailure};
 use crate::protocol::limits::STDERR_TAIL_BYTES;
 use crate::protocol::outbound::{ArtifactRef, PhaseReport, Text};
 use crate::protocol::words::{Action, LimitField};
@@ -137,7 +137,7 @@ fn with_detail(mut failure: Failure, at: Attempt, id: String, fault: &Fault) -> 
 pub(super) fn late(stop: Stop, ready: &ReadyPlan, progress: &[PhaseProgress]) -> Stop {
     match stop {
         Stop::Failed(mut failure) if failure.limit == Some(LimitField::PhaseTimeout) => {
-            failure.value = ready.options.phase_timeout_s.map(|limit| LimitValue(limit.0));
+            failure.value = ready.options.phase_timeout_s.map(|limit| limit.0);
             let open = ready.plan.phases.iter().zip(progress).find(|(_, progress)| !is_passed(progress.state));
             failure.phase = open.map(|(phase, progress)| {
                 let attempt = progress.attempts.into();

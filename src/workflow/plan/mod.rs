@@ -12,7 +12,7 @@ mod verify;
 pub use digest::Digest;
 pub use edit::{PlanChange, edited, without_own_lines};
 pub use own::{State, StateLine};
-pub use phase::{Manual, PlanPhase, Protected, Task, VerifyCommand};
+pub use phase::{PlanPhase, Protected, Task};
 pub use rules::{Checked, read};
 
 pub const PHASES_MAX: usize = 99;

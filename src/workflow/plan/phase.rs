@@ -3,7 +3,7 @@
 use super::own::{State, StateLine};
 use crate::workflow::markdown::{TextLine, requirement, task_id};
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlanPhase {
     /// The number, 1 to 999.
     pub number: u16,
@@ -13,14 +13,15 @@ pub struct PlanPhase {
     /// The state line directly below the heading.
     pub state: Option<StateLine>,
     pub tasks: Vec<Task>,
-    pub verify: Vec<VerifyCommand>,
-    pub manual: Vec<Manual>,
+    /// The commands, for `/bin/sh -c`.
+    pub verify: Vec<String>,
+    pub manual: Vec<String>,
     pub protect: Vec<Protected>,
     /// The text below the heading, unchanged but without the state line.
     pub text: String,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Task {
     /// The two numbers of the id: `T1.2` is (1, 2).
     pub number: (u64, u64),
@@ -35,28 +36,11 @@ pub struct Task {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VerifyCommand {
-    /// The command, for `/bin/sh -c`.
-    pub text: String,
-    /// The line, from 1.
-    pub line: usize,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Manual {
-    pub text: String,
-    /// The line, from 1.
-    pub line: usize,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Protected {
     /// The path relative to the project's folder, without a leading `./` or a trailing `/`.
     pub path: String,
     /// Whether the entry is a folder with its contents.
     pub folder: bool,
-    /// The line, from 1.
-    pub line: usize,
 }
 
 impl PlanPhase {

@@ -147,10 +147,8 @@ fn phase(place: &At, lines: &[TextLine<'_>], text: &str, found: &mut Violations)
         line: heading.number,
         state,
         tasks: tasks(u64::from(place.number), below, found),
-        verify: Vec::new(),
-        manual: Vec::new(),
-        protect: Vec::new(),
         text: whole.unwrap_or_default().to_owned(),
+        ..PlanPhase::default()
     };
     verify::read(below, &mut phase, found);
     if phase.tasks.is_empty() {

@@ -1,7 +1,7 @@
 //! The sections Verify and Protect of a phase.
 
 use super::PROTECTED_MAX;
-use super::phase::{Manual, PlanPhase, Protected, VerifyCommand, task};
+use super::phase::{PlanPhase, Protected, task};
 use crate::protocol::limits::{COMMAND_BYTES, COMMANDS};
 use crate::protocol::workflow::HOME;
 use crate::workflow::markdown::{FencePlace, TextLine};
@@ -57,17 +57,17 @@ pub(super) fn read(lines: &[TextLine<'_>], phase: &mut PlanPhase, found: &mut Vi
     }
 }
 
-fn manual(line: &TextLine<'_>, found: &mut Violations) -> Option<Manual> {
+fn manual(line: &TextLine<'_>, found: &mut Violations) -> Option<String> {
     line.item()?;
     let text = line.text.strip_prefix("- Manual: ").map(str::trim).filter(|text| !text.is_empty());
     if text.is_none() {
         let text = "Write this list item as `- Manual: TEXT`, or move it out of `### Verify`.";
         found.at(line.number, Rule::Verify, text);
     }
-    text.map(|text| Manual { text: text.to_owned(), line: line.number })
+    text.map(str::to_owned)
 }
 
-fn command(line: &TextLine<'_>, found: &mut Violations) -> Option<VerifyCommand> {
+fn command(line: &TextLine<'_>, found: &mut Violations) -> Option<String> {
     let text = line.text.trim();
     if text.is_empty() || text.starts_with('#') {
         return None;
@@ -77,7 +77,7 @@ fn command(line: &TextLine<'_>, found: &mut Violations) -> Option<VerifyCommand>
     } else if text.ends_with('\\') {
         found.at(line.number, Rule::Command, "Write the command in one line: a backslash does not continue it.");
     }
-    Some(VerifyCommand { text: text.to_owned(), line: line.number })
+    Some(text.to_owned())
 }
 
 fn protected(line: &TextLine<'_>, found: &mut Violations) -> Option<Protected> {
@@ -92,5 +92,5 @@ fn protected(line: &TextLine<'_>, found: &mut Violations) -> Option<Protected> {
     } else if parts.is_empty() {
         found.at(line.number, Rule::Protect, "Name a file or a folder inside the project.");
     }
-    Some(Protected { path: parts.join("/"), folder: entry.ends_with('/'), line: line.number })
+    Some(Protected { path: parts.join("/"), folder: entry.ends_with('/') })
 }

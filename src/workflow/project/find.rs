@@ -1,8 +1,7 @@
 //! Finds the project around a folder, and the file that an argument names.
 
-use super::Project;
 use super::folder::{Entry, FileProblem};
-use super::paths::{HOME, PLAN_FILES, plan_folder, spec_file};
+use super::{HOME, PLAN_FILES, Project, plan_folder, spec_file};
 use crate::config::is_work_tree;
 use crate::protocol::failure::Failure;
 use crate::protocol::words::RefusalReason;

@@ -1,15 +1,21 @@
 //! Files below the project's folder. Every function opens the path folder by folder and follows no link.
 
-use super::Project;
+use super::{HOME, LOCAL, Project, shown};
 use crate::io::files::OpenFolder;
 use crate::protocol::failure::{Code, Failure};
+use crate::protocol::outbound::{MovedFile, Text};
 use crate::protocol::words::RefusalReason;
 use crate::workflow::spec::FILE_BYTES_MAX;
 use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind, Read};
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
+use time::UtcDateTime;
+use time::macros::format_description;
+
+/// The maximum number of folders for files that are replaced in the same second.
+const TRIES: u32 = 10_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Entry {
@@ -102,7 +108,7 @@ impl Project {
         match entry_of(folder, name) {
             Some(Entry::Folder | Entry::Other) => Err(FileProblem::Outside),
             Some(Entry::File | Entry::Link) | None => {
-                folder.replace(name, &temporary(name), 0o666, bytes).map_err(problem)
+                folder.replace(name, &temporary(name), 0o666, bytes, true).map_err(problem)
             }
         }
     }
@@ -120,6 +126,30 @@ impl Project {
         let from = self.place(from)?.ok_or(FileProblem::Io(ErrorKind::NotFound))?;
         let to = self.place_for(to)?;
         from.folder.rename(&from.name, &to.folder, &to.name).map_err(problem)
+    }
+
+    /// A new path in `.spektacular/local/old/STAMP/` for a file that is replaced now.
+    fn old_path(&self, path: &Path) -> Result<PathBuf, FileProblem> {
+        let form = format_description!("[year][month][day]T[hour][minute][second]Z");
+        let stamp = UtcDateTime::now().format(form).unwrap_or_default();
+        for number in 1..=TRIES {
+            let stamp = if number == 1 { stamp.clone() } else { format!("{stamp}-{number}") };
+            let folder = Path::new(LOCAL).join("old").join(stamp);
+            if self.entry(&folder)?.is_none() {
+                return Ok(folder.join(path.strip_prefix(HOME).unwrap_or(path)));
+            }
+        }
+        Err(FileProblem::Io(ErrorKind::AlreadyExists))
+    }
+
+    /// Moves a file or a folder of any kind out of the way. `None`: the path did not exist.
+    pub fn give_way(&self, path: &Path) -> Result<Option<MovedFile>, FileProblem> {
+        if self.entry(path)?.is_none() {
+            return Ok(None);
+        }
+        let to = self.old_path(path)?;
+        self.rename(path, &to)?;
+        Ok(Some(MovedFile { path: Text::from(shown(path)), to: Text::from(shown(&to)) }))
     }
 
     /// Creates the missing folders of a path, but not its entry.

@@ -8,85 +8,13 @@ const COMMANDS: [&str; 20] = [
     "npm", "npx", "yarn", "pnpm", "git", "docker", "kubectl", "curl", "wget", "bash", "sh", "cd", "mkdir", "rm", "cp",
     "mv", "cat", "grep", "awk", "sed",
 ];
-/// Verbs of sentences, which are rarely the arguments of a command.
-const VERBS: [&str; 76] = [
-    "accepts",
-    "adds",
-    "allows",
-    "are",
-    "asks",
-    "be",
-    "becomes",
-    "can",
-    "cannot",
-    "changes",
-    "checks",
-    "copies",
-    "creates",
-    "deletes",
-    "does",
-    "doesn't",
-    "don't",
-    "downloads",
-    "ends",
-    "exits",
-    "fails",
-    "finds",
-    "follows",
-    "gets",
-    "gives",
-    "goes",
-    "handles",
-    "has",
-    "have",
-    "ignores",
-    "is",
-    "isn't",
-    "keeps",
-    "leaves",
-    "lists",
-    "makes",
-    "matches",
-    "may",
-    "moves",
-    "must",
-    "needs",
-    "never",
-    "opens",
-    "prints",
-    "reads",
-    "remains",
-    "remembers",
-    "removes",
-    "reports",
-    "requires",
-    "resumes",
-    "returns",
-    "runs",
-    "says",
-    "see",
-    "sees",
-    "sends",
-    "sets",
-    "shall",
-    "should",
-    "shows",
-    "sorts",
-    "starts",
-    "stays",
-    "stops",
-    "supports",
-    "takes",
-    "tells",
-    "understands",
-    "uses",
-    "waits",
-    "will",
-    "won't",
-    "work",
-    "works",
-    "writes",
-];
+/// Verbs of sentences, with blanks between them. They are rarely the arguments of a command.
+const VERBS: &str = "\
+    accepts adds allows are asks be becomes can cannot changes checks copies creates deletes does doesn't don't \
+    downloads ends exits fails finds follows gets gives goes handles has have ignores is isn't keeps leaves lists \
+    makes matches may moves must needs never opens prints reads remains remembers removes reports requires resumes \
+    returns runs says see sees sends sets shall should shows sorts starts stays stops supports takes tells \
+    understands uses waits will won't work works writes";
 /// Second words of commands, after which no sentence begins.
 const SUBCOMMANDS: [&str; 22] = [
     "add", "apply", "build", "checkout", "ci", "clone", "commit", "compose", "delete", "exec", "fetch", "get", "init",
@@ -189,9 +117,10 @@ fn is_command(item: &str) -> bool {
 fn is_sentence(rest: &str) -> bool {
     let is_syntax =
         |word: &str| word.starts_with('-') && word.len() > 1 || word.contains(['&', '|', ';', '>', '<', '$', '=']);
+    let is_verb = |word: &str| VERBS.split(' ').any(|verb| verb == word);
     let mut words = rest.split_whitespace();
     let is_call = words.clone().next().is_some_and(|word| SUBCOMMANDS.contains(&word));
-    !is_call && !words.clone().any(is_syntax) && words.any(|word| VERBS.contains(&lower(bare(word)).as_str()))
+    !is_call && !words.clone().any(is_syntax) && words.any(|word| is_verb(&lower(bare(word))))
 }
 
 /// Whether an item begins with an instruction to the author of the code, such as `edit src/main.rs`.

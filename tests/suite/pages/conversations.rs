@@ -13,7 +13,8 @@ fn the_table_of_conversations_is_that_of_the_drivers() {
     let built_in = |name: &str| Agents::built_in().find(name).unwrap().into_owned();
     let acp = Agent::new("other", Dialect::Acp, Base::command("other"));
     let command = Agent::new("command", Dialect::Lines, Base::command("command"));
-    let resumed = Agent { resume_args: vec!["-c".into()], ..command.clone() };
+    let mut resumed = command.clone();
+    resumed.lines.resume_args = vec!["-c".into()];
     let agents = [
         ("Claude Code", built_in("claude")),
         ("Codex", built_in("codex")),

@@ -272,7 +272,7 @@ fn every_flag_is_offered_and_in_the_manual_page() {
     }
     let commands = completed(&Case::new(), "", &[]);
     assert!(COMMANDS.iter().all(|command| commands.iter().any(|word| word == command.name)), "{commands:?}");
-    for (name, shell) in Shell::NAMES.iter().zip(Shell::ALL) {
+    for (name, shell) in Shell::WORDS.iter().zip(Shell::ALL) {
         assert_eq!(printed(&["completions", name]), shell.script());
         assert!(shell.script().contains(ARGUMENT), "{name}");
     }

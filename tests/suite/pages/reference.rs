@@ -13,7 +13,7 @@ use spektacular::agent::DriverOutput;
 use spektacular::agent::registry::Agents;
 use spektacular::cmd;
 use spektacular::json::{Fields, string};
-use spektacular::protocol::failure::{Code, EXIT_UNDELIVERED, Failure, LimitValue};
+use spektacular::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use spektacular::protocol::fields::FIELDS;
 use spektacular::protocol::frame::Stamper;
 use spektacular::protocol::ids::{RunId, SessionId};
@@ -289,7 +289,7 @@ fn completed(most: bool) -> Outcome {
 fn failed(most: bool) -> Outcome {
     Outcome::Failed(Failure {
         limit: most.then_some(LimitField::MaxTurns),
-        value: most.then_some(LimitValue(3.0)),
+        value: most.then_some(3.0),
         code: if most { Code::UnsupportedVersion } else { Code::AgentError },
         message: "m".into(),
         retryable: false,
@@ -425,10 +425,12 @@ pub(crate) fn real() -> Vec<(String, String)> {
 }
 
 /// A body as a frame.
+#[track_caller]
 fn line(body: Body, reply_to: Option<&str>) -> String {
     let (mut body, mut out) = (Redacted::new(body, &Redactor::new()), Vec::new());
     let (mut stamper, run_id) = (Stamper::default(), RunId::generated("r"));
-    stamper.stamp(SystemTime::now(), &run_id, reply_to, &mut body).unwrap().write(1 << 20, &mut out);
+    assert!(stamper.stamp(SystemTime::now(), &body));
+    stamper.write(&run_id, reply_to, &mut body, 1 << 20, &mut out);
     String::from_utf8(out).unwrap()
 }
 

@@ -133,8 +133,8 @@ fn configured(name: &str, entry: &Value) -> Agent {
     let mut agent = Agent::new(name, Dialect::Lines, base);
     agent.model = text("model");
     agent.completion_marker = text("completion_marker");
-    agent.session_patterns = list("session_patterns");
-    agent.resume_args = list("resume_args");
+    agent.lines.session_patterns = list("session_patterns");
+    agent.lines.resume_args = list("resume_args");
     agent
 }
 

@@ -1,9 +1,10 @@
 //! Claude Code through an adapter for ACP (0.101.0), which brings its own Claude Code.
 
-use crate::agent::acp::native;
 use crate::agent::acp::profile::{Profile, UNKNOWN};
 use crate::agent::built_in::{BuiltIn, Tested};
+use crate::agent::claude;
 use crate::agent::endpoint::CLAUDE_CODE;
+use crate::agent::native::Native;
 
 pub(super) static ENTRY: BuiltIn = BuiltIn {
     command: Some("claude-agent-acp"),
@@ -14,4 +15,5 @@ pub(super) static ENTRY: BuiltIn = BuiltIn {
     ..BuiltIn::program("claude-acp", "Claude Code over ACP", "npm install -g @agentclientprotocol/claude-agent-acp")
 };
 
-pub(crate) static PROFILE: Profile = Profile { name: "Claude Code", login: "log in with `claude`", native: &native::CLAUDE, ..UNKNOWN };
+pub(crate) static PROFILE: Profile =
+    Profile { name: "Claude Code", login: "log in with `claude`", native: &Native::of_state(claude::STATE), ..UNKNOWN };

@@ -1,9 +1,9 @@
 //! Cline (3.0.65).
 
-use crate::agent::acp::native;
 use crate::agent::acp::profile::{Profile, ServerWay, UNKNOWN};
-use crate::agent::built_in::{BuiltIn, VerifyRowName, Tested};
+use crate::agent::built_in::{BuiltIn, Tested, VerifyRowName};
 use crate::agent::endpoint::{Endpoint, Wire};
+use crate::agent::native::{HOME, Native};
 
 const SETTINGS: &str = r#"{
     "version": 1,
@@ -20,7 +20,12 @@ const SETTINGS: &str = r#"{
 static ENDPOINT: Endpoint = Endpoint {
     wire: Wire::ChatCompletions,
     model: None,
-    env: &[("CLINE_API_KEY", "{key}"), ("CLINE_PROVIDER", "openai-compatible"), ("CLINE_MODEL", "stub-model"), ("CLINE_TELEMETRY_DISABLED", "1")],
+    env: &[
+        ("CLINE_API_KEY", "{key}"),
+        ("CLINE_PROVIDER", "openai-compatible"),
+        ("CLINE_MODEL", "stub-model"),
+        ("CLINE_TELEMETRY_DISABLED", "1"),
+    ],
     files: &[(".cline/data/settings/providers.json", SETTINGS)],
 };
 
@@ -33,5 +38,10 @@ pub(super) static ENTRY: BuiltIn = BuiltIn {
     ..BuiltIn::program("cline", "Cline", "npm install -g cline")
 };
 
-pub(crate) static PROFILE: Profile =
-    Profile { name: "Cline", login: "log in with `cline auth`", servers: ServerWay::Nowhere, native: &native::CLINE, ..UNKNOWN };
+pub(crate) static PROFILE: Profile = Profile {
+    name: "Cline",
+    login: "log in with `cline auth`",
+    servers: ServerWay::Nowhere,
+    native: &Native::whole(&[(HOME, ".cline")], &[(HOME, ".cline/data/settings")]),
+    ..UNKNOWN
+};

@@ -1,14 +1,19 @@
 //! GitHub Copilot (1.0.102).
 
-use crate::agent::acp::native;
 use crate::agent::acp::profile::{HiddenFailure, Profile, ServerWay, UNKNOWN};
 use crate::agent::built_in::{BuiltIn, Tested};
 use crate::agent::endpoint::{Endpoint, Wire};
+use crate::agent::native::{HOME, Native};
 
 static ENDPOINT: Endpoint = Endpoint {
     wire: Wire::ChatCompletions,
     model: Some(("other-model", "other-model")),
-    env: &[("COPILOT_PROVIDER_BASE_URL", "{url}/v1"), ("COPILOT_PROVIDER_API_KEY", "{key}"), ("COPILOT_MODEL", "stub-model"), ("COPILOT_OFFLINE", "true")],
+    env: &[
+        ("COPILOT_PROVIDER_BASE_URL", "{url}/v1"),
+        ("COPILOT_PROVIDER_API_KEY", "{key}"),
+        ("COPILOT_MODEL", "stub-model"),
+        ("COPILOT_OFFLINE", "true"),
+    ],
     files: &[],
 };
 
@@ -26,6 +31,9 @@ pub(crate) static PROFILE: Profile = Profile {
     name: "Copilot",
     hidden_failure: Some(HiddenFailure::Notice(&["Error: "])),
     servers: ServerWay::File("--additional-mcp-config=@"),
-    native: &native::COPILOT,
+    native: &Native::whole(
+        &[(HOME, ".copilot"), (HOME, ".cache/copilot")],
+        &[(HOME, ".copilot/config.json"), (HOME, ".copilot/mcp-config.json")],
+    ),
     ..UNKNOWN
 };

@@ -1,9 +1,9 @@
 //! Factory Droid (0.225.2).
 
-use crate::agent::acp::native;
 use crate::agent::acp::profile::{Profile, UNKNOWN};
-use crate::agent::built_in::{BuiltIn, VerifyRowName, Tested};
+use crate::agent::built_in::{BuiltIn, Tested, VerifyRowName};
 use crate::agent::endpoint::{Endpoint, Wire};
+use crate::agent::native::{HOME, Native};
 
 const SETTINGS: &str = r#"{
     "customModels": [{"model": "stub-model", "displayName": "Stub", "baseUrl": "{url}/v1", "apiKey": "{key}",
@@ -31,4 +31,8 @@ pub(super) static ENTRY: BuiltIn = BuiltIn {
     ..BuiltIn::program("droid", "Factory Droid", "npm install -g @factory/cli")
 };
 
-pub(crate) static PROFILE: Profile = Profile { name: "Droid", native: &native::DROID, ..UNKNOWN };
+pub(crate) static PROFILE: Profile = Profile {
+    name: "Droid",
+    native: &Native::whole(&[(HOME, ".factory")], &[(HOME, ".factory/settings.json"), (HOME, ".factory/mcp.json")]),
+    ..UNKNOWN
+};

@@ -1,7 +1,7 @@
 //! Gemini CLI (0.61.0).
 
 use crate::agent::acp::native;
-use crate::agent::acp::profile::{OwnCall, Profile, PromptWay, ServerWay};
+use crate::agent::acp::profile::{OwnCall, Profile, PromptWay, UNKNOWN};
 use crate::agent::acp::rules::RuleFormat;
 use crate::agent::built_in::{BuiltIn, Tested};
 use crate::agent::endpoint::{Endpoint, Wire};
@@ -39,25 +39,17 @@ pub(crate) static PROFILE: Profile = Profile {
     model_flag: Some("--model"),
     dir_flag: Some("--include-directories"),
     modes: Some(native::GEMINI_MODES),
-    asking_mode: None,
-    unasked: &[],
     new_prompt: Some(PromptWay::File("GEMINI_SYSTEM_MD")),
     // Without this variable, Gemini starts a second process, and SIGTERM to the first has no effect.
     env: &[("GEMINI_CLI_NO_RELAUNCH", "true")],
-    names_tools: false,
     ids_name_tools: true,
     titles_are_commands: true,
-    inputs_follow: false,
-    streams_inputs: false,
-    hidden_failure: None,
-    searches_cwd: false,
     // Gemini hides every tool named ask_user, because it has its own, which it does not offer over ACP.
     ask_tool: "ask_the_user",
     own_call: Some(OwnCall { title: "{tool} ({server} MCP Server)", id: "mcp_{server}_{tool}__" }),
-    servers: ServerWay::Session,
     rules: Some(RuleFormat::Gemini),
     leaves_servers: false,
     counts_turns: true,
-    reports_steps: false,
     native: &native::GEMINI,
+    ..UNKNOWN
 };

@@ -1,9 +1,10 @@
 //! Hermes (0.19.0). Without its extra `mcp` it starts no MCP server, and says nothing.
 
-use crate::agent::acp::native;
 use crate::agent::acp::profile::{HiddenFailure, Profile, UNKNOWN};
-use crate::agent::built_in::{BuiltIn, VerifyRowName, Tested};
+use crate::agent::built_in::VerifyRowName::{Allow, Denied, Deny, ReadOnly};
+use crate::agent::built_in::{BuiltIn, Tested};
 use crate::agent::endpoint::{Endpoint, Wire};
+use crate::agent::native::{HOME, Native};
 use crate::protocol::words::Category;
 
 const SETTINGS: &str = r#"
@@ -25,7 +26,7 @@ static ENDPOINT: Endpoint = Endpoint {
 };
 
 pub(super) static ENTRY: BuiltIn = BuiltIn {
-    tested: Some(Tested { version: "0.19.0", fails: &[VerifyRowName::Allow, VerifyRowName::Denied, VerifyRowName::Deny, VerifyRowName::ReadOnly] }),
+    tested: Some(Tested { version: "0.19.0", fails: &[Allow, Denied, Deny, ReadOnly] }),
     endpoint: Some(&ENDPOINT),
     ..BuiltIn::program("hermes", "Hermes", "pip install 'hermes-agent[acp,mcp]'")
 };
@@ -35,6 +36,6 @@ pub(crate) static PROFILE: Profile = Profile {
     name: "Hermes",
     unasked: &[Category::Execute],
     hidden_failure: Some(HiddenFailure::Notice(&["HTTP 4", "HTTP 5", "API call failed after"])),
-    native: &native::HERMES,
+    native: &Native::whole(&[(HOME, ".hermes")], &[(HOME, ".hermes/config.yaml")]),
     ..UNKNOWN
 };

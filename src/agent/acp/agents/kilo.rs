@@ -1,11 +1,11 @@
 //! Kilo (7.7.9), which is made from OpenCode.
 
 use crate::agent::acp::agents::opencode;
-use crate::agent::acp::native;
 use crate::agent::acp::profile::Profile;
 use crate::agent::acp::rules::RuleFormat;
 use crate::agent::built_in::{BuiltIn, Tested};
 use crate::agent::endpoint::{Endpoint, Wire};
+use crate::agent::native::{HOME, Native};
 
 static ENDPOINT: Endpoint = Endpoint {
     wire: Wire::ChatCompletions,
@@ -36,6 +36,16 @@ pub(crate) static PROFILE: Profile = Profile {
     own_call: None,
     rules: Some(RuleFormat::OpenCode("KILO_PERMISSION")),
     reports_steps: false,
-    native: &native::KILO,
+    // It makes the folder of its own sandbox's policy beside that of its state.
+    native: &Native::whole(
+        &[
+            (HOME, ".config/kilo"),
+            (HOME, ".local/share/kilo"),
+            (HOME, ".local/state/kilo"),
+            (HOME, ".local/state/kilo-sandbox-policy"),
+            (HOME, ".cache/kilo"),
+        ],
+        &[(HOME, ".config/kilo/kilo.json"), (HOME, ".config/kilo/plugin")],
+    ),
     ..opencode::LIKE
 };

@@ -1,9 +1,10 @@
 //! Kimi Code (2.1.0).
 
-use crate::agent::acp::native;
 use crate::agent::acp::profile::{HiddenFailure, Profile, UNKNOWN};
-use crate::agent::built_in::{BuiltIn, VerifyRowName, Tested};
+use crate::agent::built_in::VerifyRowName::{Broken, Busy, Write};
+use crate::agent::built_in::{BuiltIn, Tested};
 use crate::agent::endpoint::{Endpoint, Wire};
+use crate::agent::native::{HOME, Native};
 use crate::protocol::words::Category;
 
 const SETTINGS: &str = r#"
@@ -36,7 +37,7 @@ static ENDPOINT: Endpoint = Endpoint {
 pub(super) static ENTRY: BuiltIn = BuiltIn {
     env: &[("KIMI_CODE_NO_AUTO_UPDATE", "1")],
     package: Some("@moonshot-ai/kimi-code@2.1.0"),
-    tested: Some(Tested { version: "2.1.0", fails: &[VerifyRowName::Write, VerifyRowName::Busy, VerifyRowName::Broken] }),
+    tested: Some(Tested { version: "2.1.0", fails: &[Write, Busy, Broken] }),
     endpoint: Some(&ENDPOINT),
     ..BuiltIn::program("kimi", "Kimi Code", "npm install -g @moonshot-ai/kimi-code")
 };
@@ -47,6 +48,6 @@ pub(crate) static PROFILE: Profile = Profile {
     unasked: &[Category::Edit, Category::Delete, Category::Move],
     streams_inputs: true,
     hidden_failure: Some(HiddenFailure::Silence(&[])),
-    native: &native::KIMI,
+    native: &Native::whole(&[(HOME, ".kimi-code")], &[(HOME, ".kimi-code/config.toml")]),
     ..UNKNOWN
 };

@@ -1,9 +1,8 @@
 //! OpenCode (1.18.33).
 
 use crate::agent::acp::native;
-use crate::agent::acp::profile::{OwnCall, Profile, PromptWay, ServerWay};
+use crate::agent::acp::profile::{OwnCall, Profile, PromptWay, UNKNOWN};
 use crate::agent::acp::rules::RuleFormat;
-use crate::agent::ask_user;
 use crate::agent::built_in::{BuiltIn, Tested};
 use crate::agent::endpoint::{Endpoint, Wire};
 
@@ -34,7 +33,12 @@ static ENDPOINT: Endpoint = Endpoint {
         // Its engine's last optimizer takes a sixth of the processor time of a short run, and gains it nothing.
         ("BUN_JSC_useFTLJIT", "0"),
     ],
-    files: &[(".config/opencode/opencode.json", PROVIDER), (".config/opencode/models.json", "{}"), (".config/opencode/node_modules/placeholder", ""), (".config/opencode/package-lock.json", INSTALLED)],
+    files: &[
+        (".config/opencode/opencode.json", PROVIDER),
+        (".config/opencode/models.json", "{}"),
+        (".config/opencode/node_modules/placeholder", ""),
+        (".config/opencode/package-lock.json", INSTALLED),
+    ],
 };
 
 pub(super) static ENTRY: BuiltIn = BuiltIn {
@@ -49,13 +53,6 @@ pub(crate) static PROFILE: Profile = Profile { new_prompt: Some(PromptWay::OpenC
 pub(super) const LIKE: Profile = Profile {
     name: "OpenCode",
     login: "log in with `opencode auth login`",
-    model_flag: None,
-    dir_flag: None,
-    // A mode is one of its agents.
-    modes: None,
-    asking_mode: None,
-    unasked: &[],
-    new_prompt: None,
     // Nobody could answer its own tool for questions, which waits without a limit.
     env: &[
         ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
@@ -67,18 +64,12 @@ pub(super) const LIKE: Profile = Profile {
         ("NPM_CONFIG_FETCH_RETRY_MINTIMEOUT", "100"),
     ],
     names_tools: true,
-    ids_name_tools: false,
-    titles_are_commands: false,
     inputs_follow: true,
-    streams_inputs: false,
-    hidden_failure: None,
     searches_cwd: true,
-    ask_tool: ask_user::TOOL,
     own_call: Some(OwnCall { title: "{server}_{tool}", id: "" }),
-    servers: ServerWay::Session,
+    // A mode is one of its agents.
     rules: Some(RuleFormat::OpenCode("OPENCODE_PERMISSION")),
-    leaves_servers: true,
-    counts_turns: false,
     reports_steps: true,
     native: &native::OPENCODE,
+    ..UNKNOWN
 };

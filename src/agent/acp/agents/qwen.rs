@@ -1,9 +1,9 @@
 //! Qwen Code (0.24.4).
 
-use crate::agent::acp::native;
 use crate::agent::acp::profile::{Profile, UNKNOWN};
 use crate::agent::built_in::{BuiltIn, Tested};
 use crate::agent::endpoint::{Endpoint, Wire};
+use crate::agent::native::{HOME, Native};
 
 const SETTINGS: &str = r#"{
     "security": {"auth": {"selectedType": "openai"}},
@@ -33,4 +33,8 @@ pub(super) static ENTRY: BuiltIn = BuiltIn {
     ..BuiltIn::program("qwen", "Qwen Code", "npm install -g @qwen-code/qwen-code")
 };
 
-pub(crate) static PROFILE: Profile = Profile { name: "Qwen Code", native: &native::QWEN, ..UNKNOWN };
+pub(crate) static PROFILE: Profile = Profile {
+    name: "Qwen Code",
+    native: &Native::whole(&[(HOME, ".qwen")], &[(HOME, ".qwen/settings.json"), (HOME, ".qwen/extensions")]),
+    ..UNKNOWN
+};

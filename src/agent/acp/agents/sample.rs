@@ -1,7 +1,7 @@
 //! An agent that only the tests have: this file and its name in the list are all that adds it.
 
 use crate::agent::acp::profile::{HiddenFailure, Profile, ServerWay, UNKNOWN};
-use crate::agent::built_in::{BuiltIn, VerifyRowName, Tested};
+use crate::agent::built_in::{BuiltIn, Tested, VerifyRowName};
 use crate::protocol::words::Category;
 
 pub(super) static ENTRY: BuiltIn = BuiltIn {

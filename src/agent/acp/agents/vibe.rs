@@ -1,9 +1,9 @@
 //! Mistral Vibe (3.0.3).
 
-use crate::agent::acp::native;
 use crate::agent::acp::profile::{Profile, UNKNOWN};
 use crate::agent::built_in::{BuiltIn, Tested};
 use crate::agent::endpoint::{Endpoint, Wire};
+use crate::agent::native::{HOME, Native};
 
 const SETTINGS: &str = r#"
 active_model = "stub"
@@ -43,4 +43,5 @@ pub(super) static ENTRY: BuiltIn = BuiltIn {
     ..BuiltIn::program("vibe", "Mistral Vibe", "pip install mistral-vibe")
 };
 
-pub(crate) static PROFILE: Profile = Profile { name: "Vibe", native: &native::VIBE, ..UNKNOWN };
+pub(crate) static PROFILE: Profile =
+    Profile { name: "Vibe", native: &Native::whole(&[(HOME, ".vibe")], &[(HOME, ".vibe/config.toml")]), ..UNKNOWN };

@@ -3,7 +3,6 @@
 use super::PhaseIo;
 use crate::process::query::Until;
 use crate::protocol::words::Warning;
-use crate::workflow::part::ReviewSession;
 use crate::workflow::project::FILE_BYTES_MAX;
 use crate::workflow::review::{ReviewVerdict, in_project, shown_difference};
 use crate::workflow::started::{self, PhaseStart, Since};
@@ -42,8 +41,7 @@ impl PhaseIo<'_, '_, '_> {
         let prompt = self.ready.prompts.review(&subject, &String::from_utf8_lossy(&spec), &difference);
         let tree = self.work_tree()?;
         let (cost, left) = (self.outer.usage().cost_usd, self.left()?);
-        let session = ReviewSession { prompt, left };
-        let verdict = self.outer.review(&phase.id(), session, |file| in_project(&project, file));
+        let verdict = self.outer.review(&phase.id(), prompt, left, |file| in_project(&project, file));
         self.account(index, cost);
         let verdict = verdict?;
         if verdict != ReviewVerdict::Unreviewed {

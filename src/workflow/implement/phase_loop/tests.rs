@@ -1,11 +1,12 @@
 //! The rules of the loop, with a host that plays a script.
 
 use super::{
-    AgentTurn, Attempt, Failing, Fault, Loop, LoopEnd, LoopPhase, ManualAnswer, Mark, PhaseHost, TurnPrompt, Why,
+    AgentTurn, Attempt, Failing, Fault, Loop, LoopEnd, ManualAnswer, Mark, PhaseHost, PlanPhase, TurnPrompt, Why,
 };
 use crate::protocol::review::ReviewFinding;
 use crate::protocol::words::{PhaseOutcome, PhaseState};
 use crate::protocol::workflow::{WorkflowOptions, WorkflowSettings};
+use crate::workflow::plan::{State, StateLine, Task};
 use crate::workflow::review::ReviewVerdict;
 use std::collections::{HashMap, VecDeque};
 
@@ -175,20 +176,27 @@ fn blocked(acted: bool) -> AgentTurn {
     AgentTurn { acted, blocked: Some("no key".into()) }
 }
 
-fn phase(commands: &[&str]) -> LoopPhase {
-    LoopPhase { commands: commands.iter().map(|command| (*command).to_owned()).collect(), ..LoopPhase::default() }
+fn phase(commands: &[&str]) -> PlanPhase {
+    let verify = commands.iter().map(|command| (*command).to_owned()).collect();
+    PlanPhase { verify, tasks: vec![Task::default()], ..PlanPhase::default() }
 }
 
-fn done(commands: &[&str]) -> LoopPhase {
-    LoopPhase { done: true, begun: true, ..phase(commands) }
+/// A phase at which an earlier run made an attempt.
+fn begun(commands: &[&str], state: State) -> PlanPhase {
+    PlanPhase { state: Some(StateLine { state, attempts: 1, at: String::new() }), ..phase(commands) }
 }
 
-fn run<'p>(phases: &'p [LoopPhase], host: &mut Fake) -> (Result<LoopEnd, ()>, Loop<'p>) {
+/// A phase that an earlier run completed.
+fn done(commands: &[&str]) -> PlanPhase {
+    PlanPhase { tasks: Vec::new(), ..begun(commands, State::Passed) }
+}
+
+fn run<'p>(phases: &'p [PlanPhase], host: &mut Fake) -> (Result<LoopEnd, ()>, Loop<'p>) {
     run_with(phases, (3, None), host)
 }
 
 fn run_with<'p>(
-    phases: &'p [LoopPhase],
+    phases: &'p [PlanPhase],
     (attempts, max): (u32, Option<u64>),
     host: &mut Fake,
 ) -> (Result<LoopEnd, ()>, Loop<'p>) {
@@ -299,7 +307,7 @@ fn two_idle_attempts_at_the_end_count_as_no_progress() {
 
 #[test]
 fn the_commands_alone_decide_at_the_first_attempt_on_a_phase_that_an_earlier_run_began() {
-    let phases = [LoopPhase { begun: true, ..phase(&["a"]) }];
+    let phases = [begun(&["a"], State::Failed)];
     let mut host = Fake::default().turning([IDLE]);
     let (ending, _) = run(&phases, &mut host);
     assert_eq!(ending, Ok(LoopEnd::Complete));
@@ -338,7 +346,7 @@ fn a_blocked_agent_ends_the_run_only_if_the_attempt_fails() {
 
 #[test]
 fn manual_checks_come_after_the_commands_up_to_the_first_no() {
-    let phases = [LoopPhase { manual: vec!["x".into(), "y".into(), "z".into()], ..phase(&["a"]) }];
+    let phases = [PlanPhase { manual: vec!["x".into(), "y".into(), "z".into()], ..phase(&["a"]) }];
     let answers =
         [ManualAnswer::Yes, ManualAnswer::No, ManualAnswer::Unanswered, ManualAnswer::Yes, ManualAnswer::Unanswered];
     let mut host = Fake { checks: answers.into(), ..Fake::default() };
@@ -472,7 +480,7 @@ fn without_a_shell_the_run_ends_at_the_first_command() {
     let (ending, _) = run(&[phase(&["a", "b"])], &mut host);
     let (at, why, _) = failure(&ending).unwrap();
     assert_eq!((at.number, why, host.turned), (0, &Why::NoShell, 0));
-    let done = LoopPhase { done: true, ..phase(&["a"]) };
+    let done = PlanPhase { tasks: Vec::new(), ..phase(&["a"]) };
     let mut host = Fake { failing: no_shell(), ..Fake::default() }.with("a", &[false]);
     let (ending, _) = run(&[done], &mut host);
     let (at, why, _) = failure(&ending).unwrap();
@@ -489,7 +497,7 @@ fn a_command_that_changes_a_protected_path_has_failed() {
     assert_eq!((ending, all.progress[0].attempts), (Ok(LoopEnd::Complete), 2));
     assert_eq!(host.turns_and_commands()[..3], ["P1 turn (new)", "P1 a: passed", "P1 turn (retry: a)"]);
     // In the final check it reopens the phase.
-    let done = LoopPhase { done: true, ..phase(&["a"]) };
+    let done = PlanPhase { tasks: Vec::new(), ..phase(&["a"]) };
     let mut host = Fake { differences: [changed()].into(), ..Fake::default() };
     let (ending, _) = run(&[done], &mut host);
     assert_eq!(ending, Ok(LoopEnd::Complete));

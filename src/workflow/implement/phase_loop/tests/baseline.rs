@@ -1,8 +1,9 @@
 //! The commands of a phase before its first attempt.
 
-use super::{Fake, VecDeque, done, failure, phase, run};
+use super::{Fake, State, VecDeque, begun, done, failure, phase, run};
 use crate::protocol::words::PhaseOutcome;
-use crate::workflow::implement::phase_loop::{Failing, Fault, LoopEnd, LoopPhase, ManualAnswer, Why};
+use crate::workflow::implement::phase_loop::{Failing, Fault, LoopEnd, ManualAnswer, Why};
+use crate::workflow::plan::PlanPhase;
 use std::collections::HashMap;
 
 fn before(passes: &[(&'static str, bool)]) -> HashMap<&'static str, VecDeque<bool>> {
@@ -30,7 +31,7 @@ fn a_phase_whose_commands_pass_before_any_work_passes_once_somebody_agrees() {
 
 #[test]
 fn a_manual_check_holds_for_a_phase_that_is_done_already() {
-    let phases = [LoopPhase { manual: vec!["x".into()], ..phase(&["a"]) }];
+    let phases = [PlanPhase { manual: vec!["x".into()], ..phase(&["a"]) }];
     let (baseline, checks) = (before(&[("a", true)]), [ManualAnswer::No].into());
     let mut host = Fake { baseline, checks, accepts_done: true, ..Fake::default() };
     let (ending, all) = run(&phases, &mut host);
@@ -67,7 +68,7 @@ fn a_command_that_changes_a_protected_path_before_the_work_has_failed() {
     assert_eq!((ending, all.progress[0].attempts), (Ok(LoopEnd::Complete), 1));
     // No command runs where an earlier run changed such a path.
     let mut host = Fake { differences_before: [changed()].into(), accepts_done: true, ..Fake::default() };
-    let (ending, _) = run(&[LoopPhase { begun: true, ..phase(&["a"]) }], &mut host);
+    let (ending, _) = run(&[begun(&["a"], State::Failed)], &mut host);
     assert_eq!((ending, host.turned), (Ok(LoopEnd::Complete), 1));
     assert!(!host.log.contains(&"P1 verifying 0".to_owned()), "{:?}", host.log);
 }
