@@ -180,7 +180,7 @@ impl SessionFile {
         }
         let lines: String = changed(self.all()).iter().map(Stored::line).collect();
         let new = OsString::from(format!("{}.{}.new", self.name, std::process::id()));
-        folder.replace(self.name.as_ref(), &new, 0o600, lines.as_bytes(), false)
+        folder.replace_unsynced(self.name.as_ref(), &new, 0o600, lines.as_bytes())
     }
 }
 

@@ -225,7 +225,7 @@ impl Serve {
         let OwnRun { mut stdin, stdout, child, killer } = own_run::start(Path::new(cwd))?;
         let (lines, queued) = unbounded();
         let tell = self.tell.clone();
-        // The child's end is seen on its stdout.
+        // Closes the child's stdin at the end. The child's own end is seen on its stdout.
         let started = spawn_thread("run-stdin", move || write_lines(&queued, &mut stdin, |_| {}))
             .and_then(|()| spawn_thread("run-stdout", move || read_run(key, stdout, child, &tell)));
         if let Err(error) = started {

@@ -20,8 +20,11 @@ const EFFORTS: [&str; 3] = ["low", "medium", "high"];
 const VALUE_BYTES: usize = 256;
 
 /// The options, with the names of their fields of run.start.
-const OPTIONS: [&str; 4] = [PERMISSIONS, "model", "effort", "mode"];
+const OPTIONS: [&str; 4] = [PERMISSIONS, MODEL, EFFORT, MODE];
 const PERMISSIONS: &str = "permissions";
+const MODEL: &str = "model";
+const EFFORT: &str = "effort";
+const MODE: &str = "mode";
 
 /// The values of the options that the client has set. The others are as configured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -88,17 +91,17 @@ impl Chosen {
                 std::iter::once(json!({"value": DEFAULT, "name": default})).chain(options).collect();
             (chosen.unwrap_or(DEFAULT).to_owned(), options)
         };
-        let (model, models) = text("model", &facts.model, &[]);
-        let (effort, efforts) = text("effort", &facts.effort, &EFFORTS);
-        let (mode, modes) = text("mode", &facts.mode, &[]);
+        let (model, models) = text(MODEL, &facts.model, &[]);
+        let (effort, efforts) = text(EFFORT, &facts.effort, &EFFORTS);
+        let (mode, modes) = text(MODE, &facts.mode, &[]);
         json!([
-            {"type": "select", "id": "permissions", "name": "Permissions", "category": "mode",
+            {"type": "select", "id": PERMISSIONS, "name": "Permissions", "category": "mode",
              "currentValue": self.policy(facts), "options": policies},
-            {"type": "select", "id": "model", "name": "Model", "category": "model",
+            {"type": "select", "id": MODEL, "name": "Model", "category": "model",
              "currentValue": model, "options": models},
-            {"type": "select", "id": "effort", "name": "Effort", "category": "thought_level",
+            {"type": "select", "id": EFFORT, "name": "Effort", "category": "thought_level",
              "currentValue": effort, "options": efforts},
-            {"type": "select", "id": "mode", "name": "Agent's own mode", "currentValue": mode, "options": modes},
+            {"type": "select", "id": MODE, "name": "Agent's own mode", "currentValue": mode, "options": modes},
         ])
     }
 

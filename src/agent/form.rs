@@ -64,13 +64,17 @@ impl ElicitationForm {
         let mut content = Map::new();
         let mut answered = false;
         for (field, reply) in self.0.iter().zip(replies) {
-            if let Reply::Answer(answer) = reply {
-                answered = true;
-                if *answer != Answer::Null {
+            match reply {
+                Reply::Answer(Answer::Null) => answered = true,
+                Reply::Answer(answer) => {
                     content.insert(field.name.clone(), field.value(answer)?);
+                    answered = true;
                 }
-            } else if field.required {
-                return None;
+                Reply::Allowed | Reply::AllowedWith(_) | Reply::Declined(_) | Reply::Denied(_) | Reply::NoUser => {
+                    if field.required {
+                        return None;
+                    }
+                }
             }
         }
         answered.then_some(content)
@@ -98,10 +102,15 @@ impl Field {
 
     /// `None`: the form expects a number, and the answer is not one.
     fn value(&self, answer: &Answer) -> Option<Value> {
-        if let (Answer::Text(text), true) = (answer, self.is_number) {
-            return number(text.unredacted()).map(Value::Number);
+        match answer {
+            Answer::Text(text) if self.is_number => number(text.unredacted()).map(Value::Number),
+            Answer::Decision(_)
+            | Answer::Text(_)
+            | Answer::Bool(_)
+            | Answer::One(_)
+            | Answer::Many(_)
+            | Answer::Null => Some(answer.unredacted()),
         }
-        Some(answer.unredacted())
     }
 }
 

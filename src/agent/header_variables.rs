@@ -5,9 +5,9 @@ use crate::protocol::request::{McpAccess, McpServer};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Codex hides variables with `TOKEN` in their names from the commands that the model runs.
 pub(super) fn variables_of(position: usize, server: &McpServer) -> impl Iterator<Item = (&str, String)> {
     let names = server.headers().into_iter().flat_map(|headers| headers.keys());
+    // Codex hides variables with `TOKEN` in their names from the commands that the model runs.
     let variable = move |header: usize| format!("SPEKTACULAR_MCP_TOKEN_{position}_{header}");
     names.enumerate().map(move |(header, name)| (name.as_str(), variable(header)))
 }

@@ -1,6 +1,6 @@
 //! Facts about an agent that its dialect does not cover: how to query its version and its login, where it stores its
-//! sessions, and how to start its own interface. One [`Native`] per agent, in a file beside its driver. The commands
-//! read the files and start the processes.
+//! sessions, and how to start its own interface. One [`Native`] per agent, in a file beside its driver, or in the file of
+//! an ACP agent. The commands read the files and start the processes.
 
 use super::Base;
 use super::stored::StoredPart;
@@ -307,7 +307,7 @@ pub struct InterfaceOptions<'a> {
 }
 
 impl InterfaceOptions<'_> {
-    /// The arguments in order: flags, the person's arguments, and the prompt.
+    /// The arguments in order: flags, the person's arguments, and the prompt, with what must stand right before it.
     pub(super) fn around(
         &self,
         flags: impl IntoIterator<Item = Option<String>>,

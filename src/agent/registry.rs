@@ -1,5 +1,6 @@
 //! The agents, by name. To add a built-in agent that speaks ACP, see [`acp::agents`]. To add a dialect, add a module
-//! beside this one with a [`Driver`], a name in [`Dialect`], and an arm to each `match` of [`Agent`].
+//! beside this one with a [`Driver`], a name in [`Dialect`] and in [`Dialect::EXPECTED`], and an arm to each `match` of
+//! [`Agent`].
 
 #[cfg(test)]
 mod tests;

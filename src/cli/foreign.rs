@@ -128,7 +128,7 @@ pub(super) fn setting(args: &[OsString]) -> Option<String> {
     let next = args.windows(2).filter(|pair| pair[0] == "-c").map(|pair| pair[1]);
     let key = attached.chain(next).filter_map(|text| text.split_once('=')).find_map(|(key, _)| setting_key(key))?;
     let ours = SETTINGS.iter().find(|(name, _)| *name == key).map(|(_, flag)| format!(" For this one, use {flag}."));
-    let shown = plain_name(key).map_or("KEY".to_owned(), |name| name.to_string());
+    let shown = plain_name(key).unwrap_or("KEY");
     Some(format!(
         "-c means --continue here and takes no value. To continue the last session with {shown}=VALUE as the prompt, use \
          --continue --prompt. To set Codex's own {shown}, use --agent-arg=-c --agent-arg={shown}=VALUE.{}",

@@ -168,5 +168,5 @@ pub(super) fn change(
     // Every change under the lock uses this name, so that the next one replaces the file that a killed one left.
     let by = if alone { String::new() } else { format!(".{}", std::process::id()) };
     let temporary = OsString::from(format!(".{}{by}.tmp", name.to_string_lossy()));
-    folder.replace(name, &temporary, mode, new.as_bytes(), true).map_err(denied)
+    folder.replace(name, &temporary, mode, new.as_bytes()).map_err(denied)
 }

@@ -38,7 +38,7 @@ pub(super) const PREFIX: &str = "SPEKTACULAR_";
 
 const OUTPUT: Key = Key { name: "output", project_rule: ProjectFileRule::Free, kind: Kind::Output };
 const ALERT: Key = Key { name: "alert", project_rule: ProjectFileRule::Free, kind: Kind::Switch(true) };
-/// The keys behind the fields of run.start.
+/// The keys that follow those of the fields of run.start.
 const LAST: [Key; 4] = [
     Key { name: "debug.enabled", project_rule: ProjectFileRule::Trusted, kind: Kind::Switch(false) },
     Key { name: "debug.log_dir", project_rule: ProjectFileRule::Trusted, kind: Kind::Path },

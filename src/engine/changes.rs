@@ -24,6 +24,7 @@ pub(super) struct Watch {
     git: Option<Pending>,
     waiting: Option<Waiting>,
     left: Duration,
+    /// The end of the wait for git. `None`: nothing waits for git.
     pub(super) until: Option<Instant>,
     hurried: bool,
     /// Whether the run was warned that the list of files is incomplete.

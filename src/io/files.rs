@@ -166,16 +166,23 @@ impl OpenFolder {
 
     /// Writes the file completely or not at all: `temporary`, or a name made from it if a folder has that one, is
     /// written first and then renamed. A link of this name is replaced, not followed. `mode`: the mode of a new file;
-    /// an existing one keeps its permissions. `is_synced`: waits for the disk; otherwise a crash of the machine may lose
-    /// the file.
-    pub(crate) fn replace(
+    /// an existing one keeps its permissions.
+    pub(crate) fn replace(&self, name: &OsStr, temporary: &OsStr, mode: RawMode, bytes: &[u8]) -> io::Result<()> {
+        self.swap(name, temporary, mode, bytes, true)
+    }
+
+    /// Does not wait for the disk: a crash of the machine may lose the file.
+    pub(crate) fn replace_unsynced(
         &self,
         name: &OsStr,
         temporary: &OsStr,
         mode: RawMode,
         bytes: &[u8],
-        is_synced: bool,
     ) -> io::Result<()> {
+        self.swap(name, temporary, mode, bytes, false)
+    }
+
+    fn swap(&self, name: &OsStr, temporary: &OsStr, mode: RawMode, bytes: &[u8], is_synced: bool) -> io::Result<()> {
         let create = |temporary: &OsStr| {
             // A killed process may have left one.
             let _ = self.remove(temporary);

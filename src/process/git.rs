@@ -314,7 +314,7 @@ fn path_of(name: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(name))
 }
 
-/// By the rule for agents.
+/// Those of this process, with the PATH by the rule for agents.
 fn surroundings() -> GitPlaces {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     let path = std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into());

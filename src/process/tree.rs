@@ -92,8 +92,8 @@ pub(super) fn has_orphan_of(nonce: &str) -> bool {
     adopted().into_iter().flatten().any(may_be)
 }
 
-/// Where the system does not list them, among all processes.
-fn own_children() -> Vec<ProcessInfo> {
+/// The processes that [`adopted`] lists, or, where the system does not list them, all: the caller chooses its children.
+fn possible_children() -> Vec<ProcessInfo> {
     adopted().map_or_else(processes, |pids| pids.into_iter().filter_map(read_process).collect())
 }
 
@@ -109,7 +109,7 @@ impl Inherited {
     /// Call it before the first process is started.
     pub fn find() -> Inherited {
         let me = std::process::id();
-        let living = own_children().into_iter().filter(|process| process.parent == me && !process.zombie);
+        let living = possible_children().into_iter().filter(|process| process.parent == me && !process.zombie);
         Inherited { living: living.map(|process| process.id).collect(), ours: HashSet::new() }
     }
 
@@ -277,7 +277,7 @@ impl Tree {
 
     /// Leaves `leader` (the agent, which the caller reaps) and spared processes. Returns the number of reaped orphans.
     pub fn reap_orphans(&self, leader: Option<u32>) -> usize {
-        reap(&self.orphans(&own_children(), leader))
+        reap(&self.orphans(&possible_children(), leader))
     }
 
     /// Kills the tree's control group. Then sends SIGKILL in rounds until the tree is empty or `limit` has passed, and

@@ -202,6 +202,15 @@ macro_rules! visit_setting {
     };
 }
 
+macro_rules! is_shown {
+    ([hidden]) => {
+        false
+    };
+    ([$($word:ident)*]) => {
+        true
+    };
+}
+
 /// A row: `name: TYPE = READER, DEFAULT, KEY, FLAG, SHOWN;`. DEFAULT is `required(T)` or `agent(T)` if the
 /// caller supplies the setting, `optional` if the setting may be absent, `driver(VALUE)` if the driver may replace
 /// VALUE, otherwise `default(VALUE)`. SHOWN is about run.started: `[hidden]` if it does not show the setting, otherwise the
@@ -297,7 +306,7 @@ macro_rules! run_start {
             fallback: fallback!($kind $(($($extra)*))?, $type),
             key: $key,
             flag: $flag,
-            shown: !equal(stringify!($shown).as_bytes(), b"[hidden]"),
+            shown: is_shown!($shown),
             expected: || $read(RawValue::NULL).err().flatten().unwrap_or_default(),
         }),*];
     };

@@ -20,6 +20,7 @@ pub struct Stamper {
 impl Stamper {
     /// Begins a frame, which [`Stamper::write`] writes. The first id is `msg_1`. False: a terminal frame was emitted, and
     /// nothing may follow it.
+    #[must_use]
     pub fn stamp(&mut self, now: SystemTime, body: &Redacted) -> bool {
         if self.ended {
             debug_assert!(false, "a frame after the terminal frame");

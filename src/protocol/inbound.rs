@@ -180,7 +180,7 @@ fn read(fields: &Fields<'_>, id: &Option<String>, run_id: &Option<String>) -> Re
         },
         "run.input" => match payload.and_then(|raw| Fields::parse(raw.get())) {
             None => Message::Answer(AnswerInput::default()),
-            Some(fields) => match PromptInput::read(&fields).ok_or(Flaw::Repeated)? {
+            Some(fields) => match PromptInput::read(&fields).map_err(|_| Flaw::Repeated)? {
                 Some(input) => Message::Prompt(input),
                 None => {
                     let input = AnswerInput::read(&fields).ok_or(Flaw::Repeated)?;

@@ -88,8 +88,10 @@ impl AnswerInput {
             Some(raw) => Some(value_from(raw)?),
         };
         let mut ways = [value, declined, from].into_iter().flatten();
-        let only = ways.next().flatten();
-        input.given = only.filter(|_| ways.next().is_none());
+        input.given = match (ways.next(), ways.next()) {
+            (Some(only), None) => only,
+            _ => None,
+        };
         if let Some(raw) = fields.get("updated_input").filter(|raw| raw.get() != "null") {
             input.updated_input = Some(raw.get().to_owned());
             if !raw.get().starts_with('{') {

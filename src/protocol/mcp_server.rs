@@ -139,7 +139,7 @@ impl McpServer {
 const STDIO_KEYS: [&str; 3] = ["command", "args", "env"];
 const REMOTE_KEYS: [&str; 3] = ["url", "headers", "transport"];
 
-/// Those of a server in both formats.
+/// The keys of a server in both formats.
 fn own_keys() -> impl Iterator<Item = &'static str> {
     STDIO_KEYS.into_iter().chain(REMOTE_KEYS).chain(["required"])
 }

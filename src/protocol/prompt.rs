@@ -61,22 +61,22 @@ pub(super) fn keys() -> impl Iterator<Item = &'static str> {
 }
 
 impl PromptInput {
-    /// `None`: a key is repeated. `Some(None)`: it answers a question.
-    pub(super) fn read(fields: &Fields<'_>) -> Option<Option<PromptInput>> {
+    /// `None`: it answers a question. Error: a key is repeated.
+    pub(super) fn read(fields: &Fields<'_>) -> Result<Option<PromptInput>, Repeated> {
         if fields.repeats_one_of(keys()) || fields.repeats_one_of(answer_keys()) {
-            return None;
+            return Err(Repeated);
         }
         let has = |key: &str| fields.get(key).is_some();
         let [prompt, end, rewind] = ["prompt", "end", "rewind"].map(|key| fields.get(key));
         match [prompt, end, rewind].into_iter().flatten().count() {
-            0 => return Some(None),
+            0 => return Ok(None),
             1 if !answer_keys().any(has) => {}
-            _ => return Some(Some(PromptInput::Mixed)),
+            _ => return Ok(Some(PromptInput::Mixed)),
         }
         if let Some(raw) = rewind {
-            return Some(Some(PromptInput::Rewind(string(raw).as_deref().and_then(CheckpointId::read))));
+            return Ok(Some(PromptInput::Rewind(string(raw).as_deref().and_then(CheckpointId::read))));
         }
-        Some(Some(match prompt {
+        Ok(Some(match prompt {
             None if end.is_some_and(|raw| raw.get() == "true") => PromptInput::End,
             None => PromptInput::Mixed,
             Some(raw) => prompt_of(raw, fields).map_or_else(|why| PromptInput::Wrong(why.into()), PromptInput::Prompt),
@@ -113,12 +113,15 @@ pub(crate) fn first_word(name: &str) -> &str {
     name.split(' ').next().unwrap_or_default()
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Repeated;
+
 #[cfg(test)]
 mod tests {
-    use super::{CheckpointId, FurtherPrompt, PromptInput, called_command};
+    use super::{CheckpointId, FurtherPrompt, PromptInput, Repeated, called_command};
     use crate::json::Fields;
 
-    fn read(json: &str) -> Option<Option<PromptInput>> {
+    fn read(json: &str) -> Result<Option<PromptInput>, Repeated> {
         PromptInput::read(&Fields::parse(json).unwrap())
     }
 
@@ -126,7 +129,7 @@ mod tests {
     fn a_payload_is_a_prompt_the_end_an_answer_or_wrong() {
         let with = |now, images: &[&str]| {
             let images = images.iter().map(|path| (*path).to_owned()).collect();
-            Some(Some(PromptInput::Prompt(FurtherPrompt { text: "go".into(), now, images, raw: None })))
+            Ok(Some(PromptInput::Prompt(FurtherPrompt { text: "go".into(), now, images, raw: None })))
         };
         let prompt = |now| with(now, &[]);
         assert_eq!(read(r#"{"prompt":"go"}"#), prompt(false));
@@ -134,8 +137,8 @@ mod tests {
         assert_eq!(read(r#"{"prompt":"go","when":"now"}"#), prompt(true));
         assert_eq!(read(r#"{"prompt":"go","when":null,"images":null}"#), prompt(false));
         assert_eq!(read(r#"{"prompt":"go","images":["a.png","/b.png"]}"#), with(false, &["a.png", "/b.png"]));
-        assert_eq!(read(r#"{"end":true}"#), Some(Some(PromptInput::End)));
-        let rewind = |id| Some(Some(PromptInput::Rewind(id)));
+        assert_eq!(read(r#"{"end":true}"#), Ok(Some(PromptInput::End)));
+        let rewind = |id| Ok(Some(PromptInput::Rewind(id)));
         assert_eq!(read(r#"{"rewind":"p_3"}"#), rewind(Some(CheckpointId::Prompt(3))));
         assert_eq!(read(r#"{"rewind":"r_1"}"#), rewind(Some(CheckpointId::Rewind(1))));
         for wrong in ["\"p_\"", "\"q_1\"", "\"p_+1\"", "\"p_1234567890123456789\"", "1", "null"] {
@@ -149,7 +152,7 @@ mod tests {
             r#"{"rewind":"p_1","value":1}"#,
             r#"{"end":false}"#,
         ] {
-            assert_eq!(read(mixed), Some(Some(PromptInput::Mixed)), "{mixed}");
+            assert_eq!(read(mixed), Ok(Some(PromptInput::Mixed)), "{mixed}");
         }
         for wrong in [
             r#"{"prompt":""}"#,
@@ -159,10 +162,10 @@ mod tests {
             r#"{"prompt":"x","images":[1]}"#,
             r#"{"prompt":"x","raw_prompt":"yes"}"#,
         ] {
-            assert!(matches!(read(wrong), Some(Some(PromptInput::Wrong(_)))), "{wrong}");
+            assert!(matches!(read(wrong), Ok(Some(PromptInput::Wrong(_)))), "{wrong}");
         }
-        assert_eq!(read(r#"{"question_id":"q","value":1}"#), Some(None));
-        assert_eq!(read(r#"{"prompt":"a","prompt":"b"}"#), None);
+        assert_eq!(read(r#"{"question_id":"q","value":1}"#), Ok(None));
+        assert_eq!(read(r#"{"prompt":"a","prompt":"b"}"#), Err(Repeated));
     }
 
     #[test]

@@ -332,7 +332,7 @@ pub(super) fn optional<T>(
     read: fn(&RawValue) -> Read<T>,
     expected: &'static str,
 ) -> Read<Option<T>> {
-    fields.get(key).filter(|raw| !is_null(raw)).map(read).transpose().map_err(|_| Some(expected))
+    fields.get(key).filter(|raw| !is_null(raw)).map(read).transpose().map_err(|why| why.map(|_| expected))
 }
 
 /// `"AGENT"`, `"AGENT:MODEL"`, or an object of this form with `agent` and optionally `model`.

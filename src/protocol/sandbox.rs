@@ -205,13 +205,15 @@ pub(super) fn sandbox(raw: &RawValue) -> Read<Sandbox> {
         return Err(None);
     }
     // A misspelled key would leave a path open, or a secret readable.
-    let is_known = fields.iter().all(|(key, _)| OBJECT.keys().any(|known| known == key));
+    if fields.iter().any(|(key, _)| !OBJECT.keys().any(|known| known == key)) {
+        return Err(wrong);
+    }
     let mut sandbox = Sandbox::of(optional(&fields, "mode", SandboxMode::read, EXPECTED)?.ok_or(wrong)?);
     sandbox.write = optional(&fields, "write", paths, EXPECTED)?.unwrap_or_default();
     sandbox.read = optional(&fields, "read", paths, EXPECTED)?.unwrap_or_default();
     sandbox.secrets = optional(&fields, "secrets", SandboxSecrets::read, EXPECTED)?.unwrap_or(sandbox.secrets);
     let fits = sandbox.mode != SandboxMode::ReadOnly || sandbox.write.is_empty();
-    if is_known && fits { Ok(sandbox) } else { Err(wrong) }
+    if fits { Ok(sandbox) } else { Err(wrong) }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A moment in UTC that an agent or its provider names.
+//! The moments in UTC that an agent or its provider names, and the form of every time in a frame.
 
 use super::parts::Fixed;
 use std::time::Duration;

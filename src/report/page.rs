@@ -119,8 +119,7 @@ fn subtitle(run: &RunView) -> String {
     let version = [str_of(&run.session, "agent_version"), str_of(&run.started["agent"], "version")];
     let model = [str_of(&run.session, "model"), str_of(config, "model")];
     let workflow = &run.started["workflow"];
-    let target = Some(&workflow["target"]).filter(|target| !target.is_null()).map(readable).unwrap_or_default();
-    let target = format!("{} {target}", str_of(workflow, "name"));
+    let target = format!("{} {}", str_of(workflow, "name"), readable_or_empty(&workflow["target"]));
     let began = run.began.and_then(moment).unwrap_or_default();
     let session = str_of(&run.session, "session_id");
     let facts = [
@@ -137,6 +136,10 @@ fn subtitle(run: &RunView) -> String {
         let _ = write!(html, "<div><dt>{name}</dt><dd>{}</dd></div>", line(value));
     }
     html + "</dl>\n"
+}
+
+fn readable_or_empty(value: &Value) -> String {
+    if value.is_null() { String::new() } else { readable(value) }
 }
 
 fn first<'a>(texts: &[&'a str]) -> &'a str {

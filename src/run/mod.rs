@@ -449,6 +449,7 @@ impl Run {
                     false => self.go_on(now, active, end, effects),
                 }
             }
+            // As a run.start that cannot be read.
             Err(refusal) => self.waiting(now, held, Event::Start(origin, Err(refusal)), effects),
         }
     }

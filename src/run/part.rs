@@ -38,7 +38,8 @@ pub struct Turn {
     /// The whole prompt, for an agent that takes over. `None`: that of the settings.
     pub whole: Option<String>,
     pub asking_failed: bool,
-    /// Makes the driver of another agent, which has this part alone. `None`: the agent of the run has it.
+    /// Makes the driver of another agent, which has this part alone, in a new or resumed session. `None`: the agent of the
+    /// run has it.
     pub guest: Option<Remake>,
 }
 

@@ -74,7 +74,10 @@ impl CurrentTurn {
 
     fn check_result(&mut self, over: TurnOver, settings: &Settings, takes_turns: bool) -> NextStep {
         let Some(schema) = &settings.output_schema else { return NextStep::End(over) };
-        let TurnOver::Completed { answer, structured, stop } = over else { return NextStep::End(over) };
+        let (answer, structured, stop) = match over {
+            TurnOver::Completed { answer, structured, stop } => (answer, structured, stop),
+            TurnOver::Failed(_) | TurnOver::Interrupted => return NextStep::End(over),
+        };
         let given = structured.or_else(|| self.result.submitted.take()).or_else(|| answer.json());
         let violations = match &given {
             Some(given) => schema.check(given),

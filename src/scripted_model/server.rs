@@ -177,7 +177,8 @@ impl Connection {
             return self.refuse(refusal, out);
         }
         if reply.hang && reply.say.is_empty() {
-            return self.hang();
+            self.hang();
+            return Ok(());
         }
         if !stream {
             return if reply.cut { Ok(()) } else { http::whole(&mut out, 200, "", &self.wire.format().whole(answer)) };
@@ -186,7 +187,10 @@ impl Connection {
         for step in self.wire.format().steps(answer) {
             match step {
                 StreamStep::Pause => thread::sleep(Duration::from_millis(reply.pause_ms)),
-                StreamStep::Hang => return self.hang(),
+                StreamStep::Hang => {
+                    self.hang();
+                    return Ok(());
+                }
                 StreamStep::Cut => return Ok(()),
                 StreamStep::Event(text) => http::event(&mut out, &text)?,
             }
@@ -200,8 +204,7 @@ impl Connection {
     }
 
     /// Waits for the end of the model.
-    fn hang(&self) -> io::Result<()> {
+    fn hang(&self) {
         let _ = self.ends.recv();
-        Ok(())
     }
 }

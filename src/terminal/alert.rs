@@ -16,29 +16,32 @@ pub struct TerminalFeatures {
 impl TerminalFeatures {
     /// `variable`: the environment, in which most programs name themselves.
     pub fn detect(variable: impl Fn(&str) -> Option<String>) -> TerminalFeatures {
-        let of = |links, titles| TerminalFeatures { links, titles };
+        const NONE: TerminalFeatures = TerminalFeatures { links: false, titles: false };
+        const LINKS: TerminalFeatures = TerminalFeatures { links: true, titles: false };
+        const TITLES: TerminalFeatures = TerminalFeatures { links: false, titles: true };
+        const BOTH: TerminalFeatures = TerminalFeatures { links: true, titles: true };
         let term = variable("TERM").unwrap_or_default();
         // Between such a program and the terminal, the variables of the terminal say nothing.
         if variable("TMUX").is_some() || variable("STY").is_some() || term.starts_with("screen") {
-            return of(false, false);
+            return NONE;
         }
         match variable("TERM_PROGRAM").as_deref() {
-            Some("iTerm.app" | "ghostty") => return of(true, true),
-            Some("WezTerm" | "vscode") => return of(true, false),
+            Some("iTerm.app" | "ghostty") => return BOTH,
+            Some("WezTerm" | "vscode") => return LINKS,
             Some(_) | None => {}
         }
         match term.as_str() {
-            "xterm-kitty" | "xterm-ghostty" | "foot" | "foot-extra" | "alacritty" => return of(true, true),
+            "xterm-kitty" | "xterm-ghostty" | "foot" | "foot-extra" | "alacritty" => return BOTH,
             _ => {}
         }
         // GNOME Terminal and its relatives: 0.50 is the first version with links that do no harm.
         let vte = variable("VTE_VERSION").and_then(|version| version.parse::<u32>().ok());
         match vte {
-            Some(5000..) => of(true, true),
-            Some(_) => of(false, false),
-            None if variable("WT_SESSION").is_some() => of(true, false),
-            None if variable("XTERM_VERSION").is_some() => of(false, true),
-            None => of(false, false),
+            Some(5000..) => BOTH,
+            Some(_) => NONE,
+            None if variable("WT_SESSION").is_some() => LINKS,
+            None if variable("XTERM_VERSION").is_some() => TITLES,
+            None => NONE,
         }
     }
 }

@@ -47,7 +47,8 @@ pub struct ChatPlace {
 }
 
 word_enums! {
-    /// By the name of its command, of its field in run.start, and of its flag.
+    /// A setting that a person can choose in a conversation, by the name of its command, of its field in run.start, and of
+    /// its flag.
     pub enum Setting { Agent = "agent", Model = "model", Permissions = "permissions" }
 }
 

@@ -89,7 +89,7 @@ impl<'p> WorkflowRun<'p> {
         let run = engine.open(job, peer)?;
         let Some((it, settings, agent, target)) = admitted.take() else { return Err(Box::new(run.finish())) };
         let end = WorkflowEnd { target, ..WorkflowEnd::unknown(kind) };
-        Ok((WorkflowRun { end, ..WorkflowRun::new(run, (settings, agent), record, debug_log) }, it))
+        Ok((WorkflowRun::new(run, (settings, agent), (record, debug_log), end), it))
     }
 
     /// Opens the run of a session that begins with steps. Error: the run is over already.
@@ -106,14 +106,16 @@ impl<'p> WorkflowRun<'p> {
         let (record, debug_log) = (job.record.clone(), job.debug_log.clone());
         let run = engine.open(Job { first_steps: Some(Box::new(keep)), debug_log: None, ..job }, peer)?;
         let Some(found) = found.take() else { return Err(Box::new(run.finish())) };
-        Ok(WorkflowRun { is_session: true, ..WorkflowRun::new(run, found, record, debug_log) })
+        // The session has no end of a workflow.
+        let end = WorkflowEnd::unknown(WorkflowKind::Spec);
+        Ok(WorkflowRun { is_session: true, ..WorkflowRun::new(run, found, (record, debug_log), end) })
     }
 
     fn new(
         run: RunLoop<'p, 'p>,
         (settings, agent): (Settings, Agent),
-        record: Option<PathBuf>,
-        debug_log: Option<DebugLog>,
+        (record, debug_log): (Option<PathBuf>, Option<DebugLog>),
+        end: WorkflowEnd,
     ) -> WorkflowRun<'p> {
         WorkflowRun {
             run,
@@ -127,7 +129,7 @@ impl<'p> WorkflowRun<'p> {
             denied: 0,
             seen: PartSeen::default(),
             again: SAME_COMMAND,
-            end: WorkflowEnd::unknown(WorkflowKind::Spec),
+            end,
             is_session: false,
         }
     }

@@ -370,8 +370,10 @@ impl Driver for Acp {
             files.extend(text.map(file));
         }
         let images = settings.attached.clone();
-        let store = &self.profile.native.sessions;
-        let session_files = if let Some(SessionStore::File(files)) = store { Some(files) } else { None };
+        let session_files = match &self.profile.native.sessions {
+            Some(SessionStore::File(files)) => Some(files),
+            Some(SessionStore::Command { .. }) | None => None,
+        };
         let launch = Launch { send: first.send, images, session_files, ..self.base.launch("acp", args, env) };
         let start_timeout = self.steps.start_timeout().or(launch.start_timeout);
         Ok(Launch { files, start_timeout, ..launch })

@@ -26,11 +26,21 @@ pub(super) struct Said {
 impl Acp {
     /// `None`: a required field is missing.
     pub(super) fn update(&mut self, params: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
-        // Messages before our prompt are a replay.
-        let shown = self.phase == Phase::Prompting;
-        if let Phase::Replaying(_) = self.phase {
-            self.phase = Phase::Replaying(true);
-        }
+        let shown = match self.phase {
+            Phase::Prompting => true,
+            Phase::Replaying(_) => {
+                self.phase = Phase::Replaying(true);
+                false
+            }
+            // Messages before our prompt are a replay.
+            Phase::Initializing
+            | Phase::Opening
+            | Phase::ChoosingMode(_)
+            | Phase::ChoosingModel
+            | Phase::AwaitingServers
+            | Phase::Idle
+            | Phase::Over => false,
+        };
         // A sub-agent may have its own session.
         let [session, update] = params.raws(["sessionId", "update"]);
         let update = update.and_then(Raw::object);
@@ -345,9 +355,13 @@ fn is_mode_note(text: &str) -> bool {
 fn category(kind: &str, id: &str, name: Option<&str>, servers: &[String]) -> Category {
     let name = name.unwrap_or(id);
     match kind {
-        "read" | "edit" | "delete" | "move" | "search" | "execute" | "fetch" => {
-            Category::from_word(kind).unwrap_or(Category::Other)
-        }
+        "read" => Category::Read,
+        "edit" => Category::Edit,
+        "delete" => Category::Delete,
+        "move" => Category::Move,
+        "search" => Category::Search,
+        "execute" => Category::Execute,
+        "fetch" => Category::Fetch,
         "switch_mode" => Category::Mode,
         // OpenCode's tool and Gemini's, whose name begins the call's id.
         _ if name == "task" || name.starts_with("invoke_agent__") => Category::Agent,

@@ -49,8 +49,8 @@ impl Claude {
 
     pub(super) fn control_cancel_request(&mut self, message: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
         let key = AskKey(message.string("request_id")?);
-        let mut is_call = || self.asked.remove(&key).is_some_and(|call| self.server.forget(&call));
-        if self.pending.remove(&key).is_some() || is_call() {
+        let mut forget_call = || self.asked.remove(&key).is_some_and(|call| self.server.forget(&call));
+        if self.pending.remove(&key).is_some() || forget_call() {
             out.events.push(AgentEvent::AskWithdrawn { key });
         }
         Some(())

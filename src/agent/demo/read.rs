@@ -114,7 +114,8 @@ impl<'t> Reader<'t> {
             return Err(self.flaw(raw, format!("{what} has a key twice.")));
         }
         if let Some((name, value)) = fields.iter().find(|(name, _)| !known.contains(name)) {
-            let place = format!(" of {}", what.replacen("A ", "a ", 1));
+            let place =
+                format!(" of {}", what.strip_prefix("A ").map_or_else(|| what.to_owned(), |rest| format!("a {rest}")));
             let unknown = Unknown { what: "key", dashes: "", typed: Typed::Name(name), place: &place };
             let message = unknown.message(known.iter().copied(), &format!("Its keys are: {}.", known.join(", ")));
             return Err(self.flaw(value, message));

@@ -28,7 +28,7 @@ impl RunLoop<'_, '_> {
             }
             PartWork::Turn(_) | PartWork::Rest(_) | PartWork::Step(_) => self.conductor.host_mut().begin_part(),
         }
-        self.serve_part(|run_loop| run_loop.conductor.begin_part(part, recorded));
+        self.serve_anew(|run_loop| run_loop.conductor.begin_part(part, recorded));
         self.task = never();
         self.note_request();
         // After a signal, nothing but the end of the process follows.
@@ -46,12 +46,13 @@ impl RunLoop<'_, '_> {
         if !self.conductor.is_lost() {
             self.read_clocks();
             self.conductor.host_mut().begin_part();
-            self.serve_part(|run_loop| run_loop.conductor.begin_part(session, recorded));
+            self.serve_anew(|run_loop| run_loop.conductor.begin_part(session, recorded));
         }
         self.finish()
     }
 
-    fn serve_part(&mut self, begin: impl FnOnce(&mut Self)) {
+    /// Serves a part, or the end of the run after the last one.
+    fn serve_anew(&mut self, begin: impl FnOnce(&mut Self)) {
         self.unread = Default::default();
         self.serve(|run_loop| {
             begin(run_loop);
@@ -123,7 +124,7 @@ impl RunLoop<'_, '_> {
         // The run was stopped while the agent rested. It must end soon.
         let killed = self.conductor.host_mut().end_now();
         let closing = Box::new(Closing { outcome, workflow, killed });
-        self.serve_part(|run_loop| run_loop.conductor.step(Event::Close(closing)));
+        self.serve_anew(|run_loop| run_loop.conductor.step(Event::Close(closing)));
         self.finish()
     }
 }

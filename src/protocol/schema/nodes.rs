@@ -89,7 +89,7 @@ impl SchemaNode {
     /// Whether an object fits, as far as only the type decides.
     pub(super) fn takes_object(&self) -> bool {
         let SchemaNode::Rules(rules) = self else { return matches!(self, SchemaNode::Fixed(true)) };
-        rules.types == [Type::Object] || (rules.types.is_empty() && !rules.lists_values())
+        rules.types == [Type::Object] || (rules.types.is_empty() && !rules.restricts_values())
     }
 
     pub(super) fn has_type(&self) -> bool {
@@ -98,7 +98,7 @@ impl SchemaNode {
 
     pub(super) fn is_strict(&self) -> bool {
         let SchemaNode::Rules(rules) = self else { return matches!(self, SchemaNode::Fixed(false)) };
-        let is_described = !rules.types.is_empty() || rules.lists_values();
+        let is_described = !rules.types.is_empty() || rules.restricts_values();
         let names_all = rules.required().count() == rules.properties.len()
             && rules.required().all(|name| rules.properties.contains_key(&*name));
         is_described && (!rules.types.contains(&Type::Object) || (rules.closed() && names_all))
@@ -120,7 +120,7 @@ impl SchemaRules {
     }
 
     /// Whether it names the values that fit, or other schemas for the same value.
-    fn lists_values(&self) -> bool {
+    fn restricts_values(&self) -> bool {
         self.options.is_some() || self.constant.is_some() || !self.any_of.is_empty() || self.reference.is_some()
     }
 

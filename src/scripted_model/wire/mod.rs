@@ -131,7 +131,7 @@ fn unnamed(event: &Value) -> String {
 const OPENAI_ERRORS: [&str; 5] =
     ["invalid_request_error", "invalid_api_key", "invalid_request_error", "rate_limit_exceeded", "server_error"];
 
-/// The class of an HTTP error in the words of an API: for 400 and 413, 401, 404, 429, and all others.
+/// The class of an HTTP error in the words of an API: for 400, 401, 404, 429, and all others.
 fn class<'a>(refusal: &'a HttpRefusal, [invalid, login, missing, busy, other]: [&'a str; 5]) -> &'a str {
     if let Some(class) = &refusal.class {
         return class;

@@ -56,7 +56,7 @@ impl KeptState {
         std::fs::create_dir_all(&self.folder)?;
         let temporary = format!("{}.{}.new", self.name, std::process::id());
         let folder = OpenFolder::open(&self.folder)?;
-        folder.replace(self.name.as_ref(), OsStr::new(&temporary), 0o600, state.record().as_bytes(), true)
+        folder.replace(self.name.as_ref(), OsStr::new(&temporary), 0o600, state.record().as_bytes())
     }
 
     pub(super) fn forget(&self) {

@@ -148,7 +148,9 @@ fn phase(place: &At, lines: &[TextLine<'_>], text: &str, found: &mut Violations)
         state,
         tasks: tasks(u64::from(place.number), below, found),
         text: whole.unwrap_or_default().to_owned(),
-        ..PlanPhase::default()
+        verify: Vec::new(),
+        manual: Vec::new(),
+        protect: Vec::new(),
     };
     verify::read(below, &mut phase, found);
     if phase.tasks.is_empty() {

@@ -108,7 +108,7 @@ impl Project {
         match entry_of(folder, name) {
             Some(Entry::Folder | Entry::Other) => Err(FileProblem::Outside),
             Some(Entry::File | Entry::Link) | None => {
-                folder.replace(name, &temporary(name), 0o666, bytes, true).map_err(problem)
+                folder.replace(name, &temporary(name), 0o666, bytes).map_err(problem)
             }
         }
     }
