@@ -460,7 +460,8 @@ fn each_process_gets_a_signal_once() {
     alone("each_process_gets_a_signal_once", &[], |_| {
         let program = "use IO::Handle; open F, '>', \"$ARGV[0].log\"; F->autoflush(1);\
                        $SIG{TERM} = sub { print F 'T' }; $SIG{USR1} = sub { print F 'U' };\
-                       open P, '>', $ARGV[0]; print P \"$$\\n\"; close P; sleep 60 while 1";
+                       open P, '>', $ARGV[0]; print P \"$$\\n\"; close P; sleep 1 while 1";
+        // A signal that arrives right before a sleep is handled after it.
         fs::write("count.pl", program).unwrap();
         let tree = Tree::before_spawn(nonce());
         let own = if FINDS_EACH { "setsid perl count.pl own &" } else { "" };

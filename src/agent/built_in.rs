@@ -68,13 +68,6 @@ word_enums! {
 impl Dialect {
     /// The names that an entry of a configuration can have, as the rest of "must be …".
     pub const EXPECTED: &str = one_of!("acp", "claude", "codex", "lines", "pi");
-
-    pub(crate) fn is_configurable(self) -> bool {
-        match self {
-            Dialect::Acp | Dialect::Claude | Dialect::Codex | Dialect::Lines | Dialect::Pi => true,
-            Dialect::Demo => false,
-        }
-    }
 }
 
 impl VerifyRowName {

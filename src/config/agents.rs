@@ -34,7 +34,7 @@ layer! {
 
 fn dialect(raw: &RawValue) -> Read<Dialect> {
     let found = string(raw).and_then(|word| Dialect::from_word(&word));
-    found.filter(|dialect| dialect.is_configurable()).ok_or(Some(Dialect::EXPECTED))
+    found.filter(|dialect| *dialect != Dialect::Demo).ok_or(Some(Dialect::EXPECTED))
 }
 
 fn program(raw: &RawValue) -> Read<String> {
